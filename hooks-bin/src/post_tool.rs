@@ -24,6 +24,11 @@ pub const HOOK: Hook = Hook {
     decide,
 };
 
+/// What the agent learns about a test run whose result is unknown.
+const HIDDEN: &str = "The exit code of these tests is hidden, and their output does not show \
+                      whether they passed; this does not count as a pass. Run them again without \
+                      the pipe or `|| true`, or with `set -o pipefail` first.";
+
 fn decide(call: &Call<'_>) -> Result<Decision, Failure> {
     if let (Some(bash), Some(result)) = (call.input.bash(), call.input.bash_result()) {
         return command(call, &bash.command, &result);
@@ -74,6 +79,9 @@ fn command(call: &Call<'_>, command: &str, result: &BashResult<'_>) -> Result<De
             failed::forgive(call)?;
             Ok(Decision::NoOpinion)
         }
+        Kind::Unknown if result.exit_code.is_some() && call.project().state().is_some() => {
+            Ok(Decision::Context(HIDDEN.to_owned()))
+        }
         _ => Ok(Decision::NoOpinion),
     }
 }
@@ -99,7 +107,12 @@ fn runs_elsewhere(call: &Call<'_>, script: &Script) -> bool {
 fn remember(call: &Call<'_>, command: &str, output: &str, verdict: &Verdict) {
     call.journal(&verdict.event());
     let Some(session) = call.session() else { return };
-    let before = LastVerdict::load(&session).map_or(0, |last| last.failures_in_a_row);
+    let last = LastVerdict::load(&session).unwrap_or_default();
+    // What proves nothing does not clear a failure.
+    if verdict.kind == Kind::Unknown && last.verdict == Kind::Failed.name() {
+        return;
+    }
+    let before = last.failures_in_a_row;
     let last = LastVerdict {
         failures_in_a_row: match verdict.kind {
             Kind::Failed => before + 1,

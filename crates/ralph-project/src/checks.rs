@@ -35,6 +35,9 @@ pub struct Check {
     pub took: Duration,
     /// Whether it is a test run that ran no test, which does not count as a pass.
     pub ran_no_test: bool,
+    /// Whether it hides the exit code of a test run whose output proves nothing, which does not
+    /// count as a pass either.
+    pub hides_result: bool,
     /// Its failures, if all of them existed before the first story.
     pub excused: Option<FailedBefore>,
 }
@@ -43,7 +46,8 @@ impl Check {
     /// Returns a check that ended in this way, before any [`CheckRules`] are applied.
     pub fn new(command: &str, end: CheckEnd, output: String, took: Duration) -> Self {
         let command = command.to_owned();
-        Self { command, end, output, took, ran_no_test: false, excused: None }
+        let (ran_no_test, hides_result) = (false, false);
+        Self { command, end, output, took, ran_no_test, hides_result, excused: None }
     }
 
     /// Returns the verdict on its output as a test run; `None` if it did not exit by itself.
@@ -57,7 +61,8 @@ impl Check {
 
     /// Returns whether it passed.
     pub fn passed(&self) -> bool {
-        let ended_well = self.end == CheckEnd::Exited(Some(0)) && !self.ran_no_test;
+        let is_proven = !self.ran_no_test && !self.hides_result;
+        let ended_well = self.end == CheckEnd::Exited(Some(0)) && is_proven;
         ended_well || self.excused.is_some()
     }
 
@@ -83,6 +88,9 @@ impl Check {
     pub fn verdict(&self) -> String {
         match self.end {
             _ if self.ran_no_test => "ran no test".to_owned(),
+            _ if self.hides_result => "hides whether its tests passed (let it end with their exit \
+                                       code: without a pipe, or with `set -o pipefail` in bash)"
+                .to_owned(),
             _ if self.excused.is_some() => "failed as before".to_owned(),
             CheckEnd::Exited(Some(0)) => "passed".to_owned(),
             CheckEnd::Exited(Some(code)) => format!("failed with exit code {code}"),
@@ -155,6 +163,7 @@ impl CheckRules<'_> {
         let Some(verdict) = check.verdict_of(self.config) else { return };
         let said_nothing = verdict.kind == Kind::NoTests;
         check.ran_no_test = said_nothing && !self.config.verify.allow_no_tests;
+        check.hides_result = verdict.kind == Kind::Unknown;
         let before = self.failed_before.get(&check.command);
         if check.end != CheckEnd::Exited(Some(0))
             && before.is_some_and(|before| before.covers(&verdict))
@@ -240,6 +249,23 @@ mod tests {
     fn check(command: &str, limit: Option<Duration>, stop: bool) -> Check {
         let scratch = Scratch::new();
         run(context(scratch.root(), None), command, limit, &|| stop).unwrap()
+    }
+
+    #[test]
+    fn a_check_that_hides_the_result_of_its_tests_has_not_passed() {
+        let config = Config::default();
+        let rules = CheckRules { config: &config, failed_before: &BTreeMap::new() };
+        for (command, output, passed) in [
+            ("pytest | tee log", "Step 1 to 3...\n", false),
+            ("pytest | tee log", "3 passed in 0.1s\n", true),
+            ("pytest", "Step 1 to 3...\n", true),
+            ("ruff check . | tee log", "", true),
+        ] {
+            let end = CheckEnd::Exited(Some(0));
+            let mut check = Check::new(command, end, output.to_owned(), Duration::ZERO);
+            rules.judge(&mut check);
+            assert_eq!(check.passed(), passed, "{command}: {}", check.verdict());
+        }
     }
 
     #[test]

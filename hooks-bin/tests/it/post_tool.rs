@@ -2,7 +2,7 @@
 
 mod runs;
 
-use ralph_base::state::StateDir;
+use ralph_base::state::{Id, LastVerdict, StateDir};
 use ralph_core::git::{Checkpoint, Repo, discarded, undo};
 use serde_json::json;
 use test_support::{Fingerprint, TestRepo, program};
@@ -287,4 +287,25 @@ fn a_repository_with_a_merge_in_progress_is_not_rolled_back() {
     assert_eq!(fs_err::read_to_string(test.root().join("a.txt")).unwrap(), "agent");
     let error = fs_err::read_to_string(test.root().join(".ralph/.hook-error.json")).unwrap();
     assert!(error.contains("merge is in progress"), "{error}");
+}
+
+#[test]
+fn a_hidden_result_names_the_fix_and_does_not_clear_a_failure() {
+    let test = TestRepo::new();
+    StateDir::of_project(test.root()).prepare().unwrap();
+    let client = Client::in_repo(&test);
+    client.bash_ended("pytest", 1, PYTEST_FAILED);
+    let last = || {
+        let session =
+            StateDir::of_project(test.root()).session(&Id::parse(&client.session).unwrap());
+        LastVerdict::load(&session).unwrap().verdict
+    };
+    assert_eq!(last(), "failed");
+    let advice = client.bash_ended("pytest 2>&1 | tail -1", 0, "Step 1 to 3...\n").unwrap();
+    assert!(advice.contains("set -o pipefail"), "{advice}");
+    assert_eq!(client.events("verdict").last().unwrap()["verdict"], "unknown");
+    assert_eq!(last(), "failed");
+    client.bash_ended("pytest", 0, PYTEST_PASSED);
+    client.bash_ended("pytest | tail -1", 0, "");
+    assert_eq!(last(), "unknown");
 }

@@ -13,7 +13,7 @@ use super::{SessionDir, journal, read, write};
 pub struct LastVerdict {
     /// When it ended, as RFC 3339 in UTC.
     pub at: String,
-    /// `failed`, `passed`, `errored` or `no-tests`.
+    /// `failed`, `passed`, `errored`, `no-tests` or `unknown`.
     pub verdict: String,
     /// The command line, truncated to a readable length.
     pub command: String,

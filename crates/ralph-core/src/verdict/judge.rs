@@ -42,9 +42,11 @@ pub fn judge(run: &Run<'_>) -> Verdict {
     // `until pytest; do …` ends with the run that passed.
     let before = run.command.get(..invocation.start).unwrap_or_default().trim_end();
     let one_summary = one_summary || before.ends_with("until") || before.ends_with("while !");
-    let evidence = Evidence::gather(&text, runner.map_or("", |runner| runner.row.says));
+    let says = runner.filter(|_| invocation.one_runner).map_or("", |runner| runner.row.says);
+    let evidence = Evidence::gather(&text, says);
     let case = Case {
         runner,
+        exits: invocation.runner(),
         one_summary,
         evidence: &evidence,
         cut: run.cut,
@@ -98,6 +100,8 @@ fn echoed(invocation: &Invocation, text: &Text<'_>) -> Option<Invocation> {
 
 struct Case<'e, 'a> {
     runner: Option<Runner>,
+    /// The runner whose exit code is known: not one that a task started, which has codes of its own.
+    exits: Option<Runner>,
     one_summary: bool,
     evidence: &'e Evidence<'a>,
     cut: bool,
@@ -112,23 +116,29 @@ impl Case<'_, '_> {
     fn decide(&self, ended: Ended) -> Kind {
         match ended {
             Ended::Well => self.ended_well(),
-            Ended::Badly(code) => self.ended_badly(code),
+            Ended::Badly(code) => self.ended_badly(Some(code)),
             Ended::Unclear { code, rival_first } => self.by_output().unwrap_or_else(|| {
                 // Compilers do not crash or abort, so it was the program under test.
                 let crashed = matches!(code, 134 | 136 | 139);
-                if rival_first && !crashed { Kind::Errored } else { self.ended_badly(code) }
+                if rival_first && !crashed { Kind::Errored } else { self.ended_badly(Some(code)) }
             }),
+            Ended::Unknown if self.evidence.gave_up_later() => self.ended_badly(None),
             Ended::Unknown => self.by_output().unwrap_or_else(|| self.by_phrase()),
         }
     }
 
-    /// Decides after exit code 0: no test failed, unless the code may be another program's.
+    /// Decides after exit code 0: no test failed, unless the runner's own last summary says so, or
+    /// the code may be another program's.
     fn ended_well(&self) -> Kind {
         let evidence = self.evidence;
         let parts = self.runner.is_some_and(|runner| runner.row.one_summary_per_part);
-        let counted = if parts { evidence.failed() } else { evidence.ends_badly() };
-        let failed = || counted || evidence.signs().failed;
-        if !self.own_code && failed() {
+        let failed = if self.own_code {
+            evidence.own && evidence.ends_badly()
+        } else {
+            (if parts { evidence.failed() } else { evidence.ends_badly() })
+                || evidence.signs().failed
+        };
+        if failed {
             Kind::Failed
         } else if evidence.nothing_ran(true) {
             Kind::NoTests
@@ -137,16 +147,18 @@ impl Case<'_, '_> {
         }
     }
 
-    /// Decides after another exit code: the tests did not pass, whatever is printed.
-    fn ended_badly(&self, code: i32) -> Kind {
+    /// Decides after another exit code, which may be hidden: the tests did not pass, whatever is
+    /// printed.
+    fn ended_badly(&self, code: Option<i32>) -> Kind {
         let (evidence, signs) = (self.evidence, self.evidence.signs());
-        match self.runner.and_then(|runner| runner.row.exit(code)) {
+        let code = code.unwrap_or(1);
+        match self.exits.and_then(|runner| runner.row.exit(code)) {
             Some(Kind::Errored) if evidence.counts_failures() => {}
             Some(kind) => return kind,
             None => {}
         }
         let failed = (evidence.failed() || signs.failed) && !evidence.gave_up();
-        let passed = evidence.passed();
+        let passed = evidence.seems_passed();
         // The shell did not find the program, or could not start it.
         let not_started = matches!(code, 126 | 127) && !failed && !passed;
         if not_started || evidence.not_loaded(self.cut) {
@@ -177,16 +189,16 @@ impl Case<'_, '_> {
             if self.one_summary { evidence.failed_in_the_end() } else { evidence.failed() };
         let passed = evidence.passed();
         let failed = failed || !passed && signs.failed;
-        if evidence.not_loaded(self.piped) {
+        if !signs.success && evidence.not_loaded(self.piped) {
             Some(Kind::Errored)
         } else if failed || passed && signs.policy {
             Some(Kind::Failed)
         } else if passed {
             Some(Kind::Passed)
-        } else if signs.not_loaded {
+        } else if signs.not_loaded && !signs.success {
             Some(Kind::Errored)
         } else {
-            evidence.nothing_ran(true).then_some(Kind::NoTests)
+            (!self.cut && evidence.nothing_ran(true)).then_some(Kind::NoTests)
         }
     }
 
@@ -195,8 +207,9 @@ impl Case<'_, '_> {
         let signs = self.evidence.signs();
         match (signs.success, signs.error) {
             (true, false) => Kind::Passed,
+            _ if self.evidence.only_names_failures() => Kind::Failed,
             (false, true) => Kind::Errored,
-            _ => Kind::NotATest,
+            _ => Kind::Unknown,
         }
     }
 
@@ -210,6 +223,9 @@ impl Case<'_, '_> {
     /// Decides for commands that may run tests: the output must be clear, and the exit code agree.
     fn decide_perhaps(&self, ended: Ended) -> Kind {
         let evidence = self.evidence;
+        if evidence.shows_tests() {
+            return self.decide(ended);
+        }
         let well = matches!(ended, Ended::Well | Ended::Unknown);
         let passed = evidence.passed() && !evidence.ends_badly();
         if ended != Ended::Well && evidence.failed_plainly() {
@@ -251,7 +267,8 @@ mod tests {
 
     #[test]
     fn the_exit_code_of_a_runner_outweighs_its_output() {
-        check("pytest -q", Some(0), "1 failed, 2 passed in 0.1s\n", Kind::Passed);
+        check("pytest -q", Some(0), "FAILED (errors=1)\n2 failed of 3\n", Kind::Passed);
+        check("pytest -q", Some(0), "1 failed, 2 passed in 0.1s\n", Kind::Failed);
         check("pytest -q 2>/dev/null", Some(1), "", Kind::Failed);
         check("pytest -q", Some(5), "", Kind::NoTests);
         // Error notes of package tools do not make a run errored.
@@ -297,11 +314,120 @@ mod tests {
     fn the_summary_decides_if_the_exit_code_is_masked() {
         check("pytest -q | tail -1", Some(0), "1 failed, 2 passed in 0.1s\n", Kind::Failed);
         check("pytest -q || true", Some(0), "3 passed in 0.1s\n", Kind::Passed);
-        check("pytest -q | tail -1", Some(0), "", Kind::NotATest);
+        check("pytest -q | tail -1", Some(0), "", Kind::Unknown);
         check("mvn test | tail", Some(0), "[INFO] BUILD SUCCESS\n", Kind::Passed);
         check("pytest -qq --tb=no; echo $?", Some(0), "1\n", Kind::Failed);
         check("pytest -q | tail -1; echo $?", Some(0), "1 failed in 0.1s\n0\n", Kind::Failed);
         check("npx jest", None, "Tests:       1 failed, 4 total\n", Kind::Failed);
+    }
+
+    /// Checks an output of pytest, or of a script, whose exit code is hidden.
+    #[track_caller]
+    fn hidden(output: &str, expected: Kind) {
+        check("pytest 2>&1 | tee log", Some(0), output, expected);
+        check("npm test 2>&1 | tee log", Some(0), output, expected);
+    }
+
+    #[test]
+    fn lines_that_are_counts_by_chance_prove_nothing() {
+        for noise in [
+            "Step 1 to 3...",
+            "Count 4 to 6...",
+            "Started on 03/22/16",
+            "9:   test(\"sub returns\") {",
+            "PASS #542",
+            "Total: 12",
+            "timeout: undefined,",
+        ] {
+            hidden(noise, Kind::Unknown);
+            hidden(&format!("1 failed, 4 passed in 0.3s\n\n\nmore\n{noise}\n"), Kind::Failed);
+        }
+        hidden("Ran 4 tests in 0.1s\n\nOK (expected failures=1)\n", Kind::Passed);
+        let lone = "Ran 3 tests in 0.1s\n\nOK\n\n   error 1\n";
+        check("tox 2>&1 | tee log", Some(0), lone, Kind::Passed);
+        hidden("3 tests were collected\n", Kind::Unknown);
+    }
+
+    #[test]
+    fn the_last_word_of_the_program_that_started_the_tests_counts() {
+        let passed = "[INFO] Tests run: 3, Failures: 0, Errors: 0, Skipped: 0\n";
+        for (last, expected) in [
+            ("[INFO] BUILD FAILURE", Kind::Failed),
+            ("make[1]: *** [Makefile:3: check] Error 1", Kind::Failed),
+            ("Killed", Kind::Failed),
+            ("./run.sh: line 3:  4711 Killed   mvn verify", Kind::Failed),
+            ("error: could not compile `calc`", Kind::Failed),
+            ("[INFO] BUILD SUCCESS", Kind::Passed),
+            ("Killed the process of the last test", Kind::Passed),
+        ] {
+            check("mvn verify 2>&1 | tee log", Some(0), &format!("{passed}{last}\n"), expected);
+        }
+        // A test may print the same, long before the end.
+        let printed = format!("[INFO] BUILD FAILURE\nKilled\n{passed}");
+        check("mvn verify | tee log", Some(0), &printed, Kind::Passed);
+        let logger = "SLF4J: Failed to load class \"org.slf4j.impl.StaticLoggerBinder\".\n";
+        let built = format!("{logger}BUILD SUCCESSFUL in 3s\n");
+        check("gradle test | tee log", Some(0), &built, Kind::Passed);
+        let pending = "  1 test passed\n  2 tests remained pending after a timeout\n";
+        check("npx ava | tee log", Some(0), pending, Kind::Failed);
+        let summary = "[info] Failed: Total 2, Failed 1, Errors 0, Passed 1\n";
+        check("sbt clean scoverage:test", Some(0), summary, Kind::Failed);
+    }
+
+    #[test]
+    fn goals_of_build_tools_are_found_at_any_position() {
+        let counted = "[ERROR] Tests run: 3, Failures: 1, Errors: 0, Skipped: 0\n";
+        for command in ["mvn clean verify", "mvn -q clean install", "mvnd compile verify"] {
+            check(command, Some(1), counted, Kind::Failed);
+        }
+        let gradle = "> Task :test FAILED\n\n3 tests completed, 1 failed\n";
+        for command in ["./gradlew clean build", "gradle clean check", "gradle :app:check"] {
+            check(command, Some(1), gradle, Kind::Failed);
+        }
+        // The count was cut away, but tests ran.
+        check("mvn install", Some(1), " T E S T S\nRunning a.b.CalcTest\n", Kind::Failed);
+        check("mvn install", Some(1), "[ERROR] cannot find symbol\n", Kind::NotATest);
+        check("./gradlew build", Some(0), "> Task :test\n\nBUILD SUCCESSFUL in 3s\n", Kind::Passed);
+    }
+
+    #[test]
+    fn an_unknown_word_in_an_unmistakable_summary_is_skipped() {
+        let nose = "Ran 20 tests in 0.1s\n\nFAILED (KNOWNFAIL=6, SKIP=14, errors=1)\n";
+        check("nosetests | tee log", Some(0), nose, Kind::Failed);
+        let old = "=== 2 failed, 9 passed, 1 pytest-warnings in 0.28 seconds ===\n";
+        check("pytest | tee log", Some(0), old, Kind::Failed);
+        let counts = "Tests: 3, Assertions: 4, Errors: 1, PHPUnit Deprecations: 1.\n";
+        check("phpunit", Some(2), counts, Kind::Failed);
+        let lua = "Ran 4 tests in 0.0 seconds, 3 successes, 1 failure, 10 non-selected\n";
+        check("lua test.lua | tee log", Some(0), lua, Kind::Failed);
+    }
+
+    #[test]
+    fn only_its_own_exit_code_says_something_special_about_a_runner() {
+        let output = "pytest -q\n1 failed, 2 passed in 0.1s\nmake: *** [test] Error 1\n";
+        check("make test", Some(2), output, Kind::Failed);
+        let passed = "Tests:       3 passed, 3 total\n";
+        check("yarn test | coveralls", Some(1), passed, Kind::Passed);
+        let error = "error[E11001]: test failure\nTest result: FAILED. passed: 0; failed: 3\n";
+        check("aptos move test", Some(1), error, Kind::Failed);
+        let built = "calc [build failed]\nDONE 0 tests, 1 failure, 1 error in 0.1s\n";
+        check("gotestsum", Some(1), built, Kind::Errored);
+    }
+
+    #[test]
+    fn more_formats_of_reports_are_read() {
+        let doctest = "[doctest] test cases:  3 |  3 passed | 0 failed |\n\
+                       [doctest] assertions: 20 |  2 passed | 18 failed |\n";
+        check("./calc_test", Some(0), doctest, Kind::Passed);
+        let skips = "{\"Action\":\"skip\",\"Package\":\"a\",\"Test\":\"TestX\"}\n\
+                     {\"Action\":\"pass\",\"Package\":\"a\"}\n";
+        check("go test -json ./...", Some(0), skips, Kind::NoTests);
+        let tap = "TAP version 13\nok adds\nnot ok subtracts\n";
+        check("node test.js | tee log", Some(0), tap, Kind::Failed);
+        let teamcity = "##teamcity[testFailed name='a']\n##teamcity[testFinished name='a']\n";
+        check("./calc_test -r teamcity | tee log", Some(0), teamcity, Kind::Failed);
+        let passed = "##teamcity[testFinished name='a']\n";
+        check("./calc_test -r teamcity | tee log", Some(0), passed, Kind::Passed);
     }
 
     #[test]

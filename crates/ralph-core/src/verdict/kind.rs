@@ -61,7 +61,9 @@ pub enum Kind {
     Errored,
     /// A runner was started, but it ran no test.
     NoTests,
-    /// No tests were run, or the result is unknown.
+    /// Tests were to run, but the exit code is hidden and the output proves nothing. Never a pass.
+    Unknown,
+    /// No tests were run.
     NotATest,
 }
 
@@ -73,6 +75,7 @@ impl Kind {
             Self::Passed => "passed",
             Self::Errored => "errored",
             Self::NoTests => "no-tests",
+            Self::Unknown => "unknown",
             Self::NotATest => "not-a-test",
         }
     }

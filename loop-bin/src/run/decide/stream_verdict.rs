@@ -17,9 +17,10 @@ pub(crate) fn last_test_run(
     test_commands: &[String],
     by_hooks: Option<LastVerdict>,
 ) -> Option<LastVerdict> {
+    // A run that proves nothing does not clear a failure.
+    let proven = |ran| test_run(ran, test_commands).filter(|found| found.kind != Kind::Unknown);
     let mut runs = seen.calls.ended.iter().rev();
-    let Some((ran, verdict)) = runs.find_map(|ran| Some((ran, test_run(ran, test_commands)?)))
-    else {
+    let Some((ran, verdict)) = runs.find_map(|ran| Some((ran, proven(ran)?))) else {
         return by_hooks;
     };
     if verdict.kind != Kind::Failed {

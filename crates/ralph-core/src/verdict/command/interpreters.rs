@@ -1,11 +1,24 @@
 //! Interpreters, classified by the script that they run.
 
 use super::super::runners;
-use super::names::{base_name, is_test_file, is_test_name};
+use super::names::{base_name, is_other_purpose, is_test_file, is_test_name};
 use super::purpose::{Purpose, of_row};
 
 // The lists, from `lists.toml`.
 include!(concat!(env!("OUT_DIR"), "/interpreters.rs"));
+
+fn is_shell(name: &str) -> bool {
+    matches!(name, "sh" | "bash" | "zsh" | "dash" | "ksh")
+}
+
+/// Returns whether the first argument of a script names tests: `./build.sh test-unit`, `bin/cake
+/// test`, but not `./lint.sh tests`.
+pub(super) fn asks_for_tests(script: &str, args: &[&str]) -> bool {
+    let is_plain =
+        |word: &&str| !word.contains(['/', '.', '=']) && !matches!(*word, "tests" | "spec");
+    args.first().filter(|word| is_plain(word)).is_some_and(|word| is_test_name(word))
+        && !is_other_purpose(script.trim_start_matches("build"))
+}
 
 /// Returns the purpose of an interpreter call; `None` for other programs.
 pub(super) fn of_interpreter(name: &str, args: &[&str]) -> Option<Purpose> {
@@ -38,6 +51,7 @@ pub(super) fn of_interpreter(name: &str, args: &[&str]) -> Option<Purpose> {
     if let Some(row) = runners::find(file, rest) {
         return Some(of_row(row, file, rest));
     }
-    let sub = rest.first().is_some_and(|word| is_test_name(word)) && ENTRY_SCRIPTS.contains(&file);
+    let is_entry = ENTRY_SCRIPTS.contains(&file) || !file.contains('.') || is_shell(name);
+    let sub = is_entry && asks_for_tests(file, rest);
     Some(if is_test_file(script) || sub { Purpose::Runs(None) } else { Purpose::May })
 }

@@ -16,6 +16,8 @@ pub(crate) struct Invocation {
     pub(crate) purpose: Purpose,
     /// Whether only one summary is expected, so that the last of several is the valid one.
     pub(crate) one_summary: bool,
+    /// Whether all of them start the same runner.
+    pub(crate) one_runner: bool,
     /// Whether another command reads their output through a pipe.
     pub(crate) piped: bool,
     /// The offset of the first test command on the line.
@@ -60,8 +62,10 @@ impl Invocation {
                     Ended::Badly(code)
                 }
             }
-            // A formatter's exit code means failure, whatever its value.
-            Some(code) if code != 0 && self.formatted => Ended::Badly(1),
+            // A formatter fails if tests did, and an uploader of coverage for reasons of its own.
+            Some(code) if code != 0 && self.formatted => {
+                Ended::Unclear { code: 1, rival_first: false }
+            }
             _ => Ended::Unknown,
         }
     }
@@ -110,6 +114,9 @@ pub(crate) fn find(script: &Script, configured: &[String]) -> Option<Invocation>
         purpose,
         one_summary: is_one_run(&tests, script)
             && row.is_none_or(|runner| !runner.row.one_summary_per_part),
+        one_runner: commands.iter().filter(|(purpose, _)| is_test(purpose)).all(|(purpose, _)| {
+            matches!(purpose, Purpose::Runs(one) | Purpose::Lists(one) if one.map(|one| one.row) == row.map(|row| row.row))
+        }),
         piped,
         start: tests.first().map_or(0, |test| test.span.start),
         task: tests.iter().any(|test| test.name().is_some_and(is_task)),
@@ -204,8 +211,7 @@ fn rank(purpose: &Purpose) -> u8 {
 
 fn purpose_of(command: &Command, configured: &[String]) -> Purpose {
     let Some(program) = command.program.known() else { return Purpose::May };
-    let args: Vec<&str> =
-        command.args.iter().map(|word| word.known().unwrap_or("\u{fffc}")).collect();
+    let args: Vec<&str> = command.args.iter().map(Word::text).collect();
     let typed = || std::iter::once(program).chain(args.iter().copied());
     let own = configured.iter().any(|own| {
         let mut words = own.split_whitespace().peekable();

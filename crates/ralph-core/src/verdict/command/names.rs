@@ -72,7 +72,11 @@ pub(crate) fn is_test_file(path: &str) -> bool {
     let words = words(file);
     let named = words.iter().any(|word| is_test_word(word))
         && !words.iter().any(|word| OTHER_PURPOSE.contains(&word.as_str()));
+    // `test-build` tests the build; as the name of a target it would build tests.
+    let tests_it = matches!(words.as_slice(), [test, act, ..] if test == "test"
+        && matches!(act.as_str(), "build" | "install" | "compile" | "deploy"));
     named
+        || tests_it
         || matches!(stem, "t" | "spec")
         || matches!(extension, "t" | "bats" | "test")
         || (file.starts_with("t_") || file.starts_with("T_"))

@@ -51,7 +51,10 @@ fn names_tests(arg: &str, kind: &str) -> bool {
         return false;
     }
     match kind {
-        "test" | "tests" | "spec" => is_test_name(arg) || (arg.contains('.') && is_test_file(arg)),
+        // sbt takes several tasks in one argument.
+        "test" | "tests" | "spec" => {
+            arg.split(';').any(is_test_name) || (arg.contains('.') && is_test_file(arg))
+        }
         other => arg.split(['.', '/', ':']).any(|part| part == other),
     }
 }

@@ -2,7 +2,7 @@
 //! showing text, or none of these.
 
 use super::super::runners::{self, Runner};
-use super::interpreters::of_interpreter;
+use super::interpreters::{asks_for_tests, of_interpreter};
 use super::names::{base_name, is_other_purpose, is_test_file, is_test_name};
 use super::tasks::of_task;
 use super::tools::{is_build_tool, of_tool};
@@ -40,7 +40,9 @@ pub(crate) fn of(program: &str, args: &[&str]) -> Purpose {
         _ => args,
     };
     // The most common programs are checked first.
-    if let Some(purpose) = of_tool(name, args) {
+    // `script/test` is not the shell's `test`.
+    let is_own_test = name == "test" && program.contains('/') && !program.starts_with('/');
+    if let Some(purpose) = of_tool(name, args).filter(|_| !is_own_test) {
         return purpose;
     }
     if let Some(row) = runners::find(name, args) {
@@ -55,8 +57,9 @@ pub(crate) fn of(program: &str, args: &[&str]) -> Purpose {
     if let Some(purpose) = of_interpreter(name, args) {
         return listing(purpose, args);
     }
-    let purpose = if is_test_file(program) { Purpose::Runs(None) } else { Purpose::May };
-    listing(purpose, args)
+    let is_script = program.contains('/') && !program.starts_with('/');
+    let runs = is_test_file(program) || is_script && asks_for_tests(name, args);
+    listing(if runs { Purpose::Runs(None) } else { Purpose::May }, args)
 }
 
 pub(super) fn of_row(row: Runner, name: &str, args: &[&str]) -> Purpose {
@@ -70,11 +73,18 @@ pub(super) fn of_row(row: Runner, name: &str, args: &[&str]) -> Purpose {
         return Purpose::Other;
     }
     // A build that runs the tests shows that in its output.
-    let named = args.iter().any(|arg| is_test_name(arg) || matches!(*arg, "verify" | "check"));
+    let goal = |arg: &str| arg.rsplit(':').next().is_some_and(is_goal);
+    let is_goal_of_tests = |arg: &&str| !arg.starts_with('-') && (is_test_name(arg) || goal(arg));
+    let named = args.iter().any(is_goal_of_tests);
     if matches!(name, "mvn" | "gradle") && !named {
         return Purpose::May;
     }
     listing(Purpose::Runs(Some(row)), args)
+}
+
+/// Returns whether a goal of Maven or Gradle always includes the tests.
+fn is_goal(name: &str) -> bool {
+    matches!(name, "verify" | "check")
 }
 
 /// Returns whether none of the requested sessions runs tests: `tox -e lint`, `nox -s docs`.
@@ -106,7 +116,7 @@ fn listing(purpose: Purpose, args: &[&str]) -> Purpose {
     // `cargo nextest list`, `vitest list`, `codeceptjs dry-run`, but not `mocha -R list`
     let sub = row.is_some() && matches!(args, ["list" | "dry-run", ..] | ["nextest", "list", ..])
         || row.is_some_and(is_session_runner) && args.contains(&"-l")
-        || row.is_none() && args == ["-l"];
+        || row.is_none() && matches!(args, ["-l" | "-c"]);
     let sub = sub || row.is_some_and(|row| row.name == "ctest") && args.contains(&"-N");
     if listed || go_build || sub { Purpose::Lists(row) } else { purpose }
 }

@@ -15,12 +15,16 @@ const LONGEST_LINE: usize = 240;
 
 /// Parses `line` as a summary; `None` if it has an unknown word or no content.
 pub(crate) fn read(line: &str) -> Option<Tally> {
-    if line.len() > LONGEST_LINE || holds_an_identifier(line) {
+    if line.len() > LONGEST_LINE {
         return None;
     }
     // `Test run had 1 failure:`
     let lower = line.trim_end_matches(':').to_lowercase();
-    let tokens = tokens(&lower)?;
+    let is_framed = is_framed(&lower);
+    if !is_framed && holds_an_identifier(line) {
+        return None;
+    }
+    let tokens = tokens(&lower, is_framed)?;
     let announced =
         |token: &Token<'_>| matches!(token, Token::Word { meaning: Meaning::Announcement, .. });
     let first = tokens.iter().find(|token| is_word(token));
@@ -39,6 +43,17 @@ pub(crate) fn read(line: &str) -> Option<Tally> {
     // A bare word is an outcome only in capitals: `FAILED`, `OK`, but not `broken`.
     let banner = tally.named || !line.contains(char::is_lowercase);
     (tally.has_numbers() || (tally.word.is_some() && banner)).then_some(tally)
+}
+
+/// Returns whether a line has the unmistakable form of a summary, so that unknown words in it, and
+/// their numbers, are ignored: `FAILED (SKIP=4, errors=1)`, `=== 1 failed, 2 pets in 0.28s ===`,
+/// `Tests: 3, Assertions: 4, Pets: 1`, `Ran 4 tests in 0.1 seconds, 3 successes, 10 non-selected`.
+fn is_framed(lower: &str) -> bool {
+    let begins = |starts: [&str; 2]| starts.iter().any(|start| lower.starts_with(start));
+    begins(["failed (", "ok ("]) && lower.ends_with(')') && lower.contains('=')
+        || begins(["===", "---"]) && lower.ends_with('=') && lower.contains(" in ")
+        || lower.starts_with("tests: ") && lower.contains(", assertions: ")
+        || begins(["ran ", "tests run: "]) && lower.contains("tests") && lower.contains(", ")
 }
 
 /// Returns whether an unquoted identifier such as `parser::accepts_a_line` occurs, which no summary
@@ -67,6 +82,7 @@ struct Phrase {
 impl Phrase {
     fn of<'a>(words: impl Iterator<Item = &'a Token<'a>>) -> Self {
         let (mut outcome, mut unit, mut expected, mut negated) = (None, None, false, false);
+        let mut as_expected = false;
         for token in words {
             let Token::Word { meaning, text, .. } = token else { break };
             // `Total time: 2 s` counts seconds, and `Error code 1` counts nothing.
@@ -87,12 +103,15 @@ impl Phrase {
                 }
                 Meaning::Expected => expected = true,
                 Meaning::Filler if *text == "not" => negated = true,
+                Meaning::Filler if *text == "as" => as_expected = true,
                 _ => {}
             }
         }
         let outcome = match outcome {
             Some(Outcome::Failed | Outcome::Errored) if expected => Some(Outcome::Neutral),
             Some(Outcome::Passed | Outcome::Failed) if negated => Some(Outcome::Failed),
+            // `3 results as expected`
+            None if expected && as_expected => Some(Outcome::Passed),
             // `expected: 4` belongs to an assertion.
             None if expected => None,
             None if unit.is_some() => Some(Outcome::Total),
@@ -154,11 +173,44 @@ fn bind(tokens: &[Token<'_>]) -> Tally {
         .iter()
         .any(|numbers| numbers.good() == Some(0) && numbers.bad() == 0);
     tally.word = lone_outcome(tokens).filter(|word| !none || *word == Outcome::Passed);
-    tally.named |= tokens.iter().any(|token| {
-        matches!(token, Token::Word { meaning: Meaning::Unit(_), .. })
-            || matches!(token, Token::Word { text: "result" | "status" | "summary" | "all", .. })
-    });
+    if tally.word.is_none() && is_complete(tokens) && tally.tests.good() > Some(0) {
+        tally.word = Some(Outcome::Passed);
+    }
+    tally.named |= leads(tokens)
+        || tokens.iter().any(|token| {
+            matches!(token, Token::Word { meaning: Meaning::Unit(_), .. })
+                || matches!(
+                    token,
+                    Token::Word { text: "result" | "status" | "summary" | "all", .. }
+                )
+        });
     tally
+}
+
+/// Returns whether a count comes first and says what it counts: `3 passed`, `no errors`, but not
+/// `PASS #3` and `error 1`; or a failure is counted behind a colon: `Failures: 1`.
+fn leads(tokens: &[Token<'_>]) -> bool {
+    match tokens {
+        [Token::Number { .. } | Token::Word { meaning: Meaning::Zero, .. }, rest @ ..] => {
+            matches!(rest, [Token::Word { text: "passed" | "passing", .. }, ..])
+                || matches!(rest, [Token::Word { meaning: Meaning::Outcome(bad), .. }, ..]
+                    if matches!(bad, Outcome::Failed | Outcome::Errored))
+        }
+        // In a dump of settings, `timeout: 1000` counts nothing.
+        [Token::Word { text, colon: true, .. }, Token::Number { .. }, ..] => {
+            text.starts_with("fail")
+        }
+        // `# of expected passes 1`
+        [Token::Word { text: "of", .. }, Token::Word { meaning: Meaning::Expected, .. }, ..] => {
+            true
+        }
+        _ => false,
+    }
+}
+
+/// Recognises `DONE 3 tests`, which counts failures only if there are any.
+fn is_complete(tokens: &[Token<'_>]) -> bool {
+    matches!(tokens, [Token::Word { text: "done", .. }, Token::Number { .. }, unit, ..] if is_word(unit))
 }
 
 /// Returns the unit named before the first number: `Test Suites: 1 failed`.
@@ -230,13 +282,18 @@ fn is_gap_only(tokens: &[Token<'_>], from: usize) -> bool {
 }
 
 /// Returns whether this number belongs to the word before it although a matching word follows:
-/// `Errors: 0 Failures: 1`, `PASS 2 FAIL 1`.
+/// `Errors: 0 Failures: 1`, `PASS 2 FAIL 1`, `Failed 1 and skipped 0`.
 fn keys_first(tokens: &[Token<'_>], at: usize) -> bool {
+    let is_outcome = |token: Option<&Token<'_>>| {
+        matches!(token, Some(Token::Word { meaning: Meaning::Outcome(_), .. }))
+    };
     let before = at.checked_sub(1).and_then(|index| tokens.get(index));
+    let words = words_from(tokens, at + 1).count();
     !tokens.first().is_some_and(is_number)
-        && matches!(before, Some(Token::Word { meaning: Meaning::Outcome(_), .. }))
-        && tokens.get(at + 1).is_some_and(is_word)
-        && tokens.get(at + 2).is_some_and(is_number)
+        && is_outcome(before)
+        && words > 0
+        && (words == 1 || is_outcome(tokens.get(at + words)))
+        && tokens.get(at + words + 1).is_some_and(is_number)
 }
 
 /// Returns whether an outcome directly precedes the number.
@@ -255,16 +312,15 @@ fn follows_outcome(tokens: &[Token<'_>], at: usize) -> bool {
 /// Returns an outcome without a number: `FAILED`, `All tests passed`, `Result: FAIL`.
 fn lone_outcome(tokens: &[Token<'_>]) -> Option<Outcome> {
     // `test failed as expected`
-    let expected =
-        |token: &Token<'_>| matches!(token, Token::Word { meaning: Meaning::Expected, .. });
-    if tokens.iter().any(expected) {
-        return None;
-    }
+    let is_expected =
+        tokens.iter().any(|token| matches!(token, Token::Word { meaning: Meaning::Expected, .. }));
     let mut lone = None;
     for (at, token) in tokens.iter().enumerate() {
         let Token::Word { meaning: Meaning::Outcome(outcome), .. } = token else { continue };
         let outcome = match outcome {
+            Outcome::Failed | Outcome::Errored if is_expected => continue,
             Outcome::Failed | Outcome::Errored => Outcome::Failed,
+            Outcome::Passed if follows_not(tokens, at) => Outcome::Failed,
             Outcome::Passed => Outcome::Passed,
             _ => continue,
         };
@@ -273,6 +329,12 @@ fn lone_outcome(tokens: &[Token<'_>]) -> Option<Outcome> {
         }
     }
     lone
+}
+
+/// Returns whether the word at `at` is negated: `Test was not successful`.
+fn follows_not(tokens: &[Token<'_>], at: usize) -> bool {
+    let before = at.checked_sub(1).and_then(|index| tokens.get(index));
+    matches!(before, Some(Token::Word { text: "not", .. }))
 }
 
 /// Returns whether a number directly precedes or follows the run of words around `at`.

@@ -7,14 +7,13 @@ use std::cell::OnceCell;
 
 use super::super::command::is_test_file;
 use super::super::kind::Counts;
-use super::counts;
 use super::lines::Text;
 use super::names::Names;
 use super::packages::Packages;
 use super::report::Report;
 use super::search::holds;
 use super::signs::Signs;
-use super::summary::{Block, Blocks};
+use super::summary::{Block, Blocks, is_summary};
 use super::tally::{Numbers, Tally};
 use super::tap::Tap;
 
@@ -28,6 +27,8 @@ pub(crate) struct Evidence<'a> {
     report: Report,
     /// Tests that `ctest` skipped, which it counts as passed.
     skipped: u64,
+    /// Whether the summaries bear the runner's marks.
+    pub(crate) own: bool,
     signs: OnceCell<Signs>,
     failing: OnceCell<Vec<String>>,
 }
@@ -38,7 +39,7 @@ impl<'a> Evidence<'a> {
     pub(crate) fn gather(text: &'a Text<'a>, marks: &str) -> Self {
         let is_own = |line: &str| marks.split('|').any(|mark| holds(line, mark));
         let own = !marks.is_empty()
-            && text.lines().rev().any(|line| is_own(line) && counts::read(line.trim()).is_some());
+            && text.lines().rev().any(|line| is_own(line) && is_summary(line.trim()));
         let mut blocks = Blocks::default();
         let (mut tap, mut packages, mut skipped) = (Tap::default(), Packages::default(), 0);
         for (line, is_plain) in text.lines_by_kind().filter(|(line, _)| !line.is_empty()) {
@@ -64,9 +65,24 @@ impl<'a> Evidence<'a> {
             tap,
             packages,
             skipped,
+            own,
             signs: OnceCell::new(),
             failing: OnceCell::new(),
         }
+    }
+
+    /// Returns whether the program that started the tests reports after their summary that it failed.
+    pub(crate) fn gave_up_later(&self) -> bool {
+        let summary = self.blocks.last().map_or(0, |block| block.line);
+        self.signs().given_up_at.is_some_and(|at| at > summary)
+    }
+
+    /// Returns whether a build tool reports that it ran tests.
+    pub(crate) fn shows_tests(&self) -> bool {
+        // Most outputs have none of these, which is found quickly.
+        let text = self.text.as_str();
+        let marks = ["T E S T S", "Tests run: ", "Task :", ":test"];
+        marks.iter().any(|mark| text.contains(mark)) && self.signs().running
     }
 
     /// Returns the phrases found in single lines.
@@ -132,6 +148,7 @@ impl<'a> Evidence<'a> {
         signs.loader && (bad == 0 || signs.loader_failures >= bad)
             || bad == 0 && (suites() && !self.tap.failed() || self.packages.not_loaded(cut))
             || self.only_errors()
+            || self.failed_without_tests()
             || signs.not_loaded && self.only_files_failed()
     }
 
@@ -147,7 +164,24 @@ impl<'a> Evidence<'a> {
         self.failed()
             && !self.passed()
             && !self.blocks.iter().any(passed)
+            && !self.counts_failures_unnamed()
             && self.failing().iter().all(|test| is_path(test))
+    }
+
+    /// Returns whether failed tests are counted and none is named, so that they may be real.
+    fn counts_failures_unnamed(&self) -> bool {
+        let of_tests = |Block { tally, .. }: &Block| {
+            let Numbers { passed, failed, errored, total, .. } = tally.tests;
+            failed > Some(0) && errored.unwrap_or(0) == 0 && passed.or(total).is_some()
+        };
+        self.blocks.iter().any(of_tests) && self.failing().is_empty()
+    }
+
+    /// Returns whether failures were counted, but no test: `0 tests, 1 failure`.
+    fn failed_without_tests(&self) -> bool {
+        self.blocks
+            .last()
+            .is_some_and(|last| last.tally.tests.bad() > 0 && last.tally.tests.total == Some(0))
     }
 
     /// Returns whether only errors were counted: `1 error in 2.01s`.
@@ -167,11 +201,22 @@ impl<'a> Evidence<'a> {
     pub(crate) fn passed(&self) -> bool {
         let all_skipped =
             |tally: &Tally| self.skipped > 0 && tally.tests.total == Some(self.skipped);
-        let good = |block: &Block| block.tally.is_good() && !all_skipped(&block.tally);
+        let good =
+            |Block { tally, .. }: &Block| tally.is_good() && tally.is_sure() && !all_skipped(tally);
         self.blocks.iter().any(good)
             || self.tap.passed()
             || self.packages.passed()
             || self.report.is_good()
+    }
+
+    /// Returns whether any line counts tests that did not fail, even if that may be by chance.
+    pub(crate) fn seems_passed(&self) -> bool {
+        self.passed() || self.blocks.iter().any(|block| block.tally.is_good())
+    }
+
+    /// Returns whether failed tests are named, and no summary counts any.
+    pub(crate) fn only_names_failures(&self) -> bool {
+        self.blocks.is_empty() && !self.failing().is_empty()
     }
 
     /// Returns whether a summary or phrase reports that no test ran; `idle` includes single steps.

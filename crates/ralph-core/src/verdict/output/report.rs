@@ -14,8 +14,7 @@ pub(crate) struct Report {
 }
 
 /// Elements with the counts: of JUnit, Catch2, doctest, xUnit and NUnit.
-const ELEMENTS: &str =
-    "<testsuite |<OverallResultsCases |<OverallResultsTestCases |<assembly |<test-run ";
+const ELEMENTS: &str = "<testsuite |<OverallResultsCases |<OverallResultsTestCases |<assembly |<test-run |<OverallResults ";
 
 const ATTRIBUTES: [(&str, Outcome); 5] = [
     ("tests total", Outcome::Total),
@@ -36,7 +35,10 @@ const KEYS: [(&str, Outcome); 5] = [
 
 /// Events of single tests, of go, libtest and dart, with or without a blank after the colon.
 const FAILED: &str = "\"Action\":\"fail\"|\"event\":\"failed\"|\"event\": \"failed\"|\"success\":false,\"type\":\"done\"";
-const PASSED: &str = "\"Action\":\"pass\"|\"event\":\"ok\"|\"event\": \"ok\"";
+const PASSED: &str = "\"event\":\"ok\"|\"event\": \"ok\"";
+
+/// TeamCity's messages about single tests.
+const TEAMCITY: &str = "##teamcity[test";
 
 impl Report {
     /// Searches the whole text for each pattern once.
@@ -48,6 +50,9 @@ impl Report {
         }
         if text.contains("{\"") || text.contains("{\n") {
             report.read_json(text);
+        }
+        if text.contains(TEAMCITY) {
+            report.read_teamcity(text);
         }
         report
     }
@@ -125,6 +130,35 @@ impl Report {
             self.failing |= holds("\"status\": \"failed\"|\"status\": \"undefined\"");
         }
         self.seen |= self.failing || holds(PASSED);
+        self.read_go(text);
+    }
+
+    /// Reads the events of `go test -json`; those of packages name no test.
+    fn read_go(&mut self, text: &str) {
+        let of_tests = text.lines().filter(|line| line.contains("\"Test\":\""));
+        for line in of_tests {
+            let outcome = match value(line, "\"Action\":\"") {
+                Some("pass") => Outcome::Passed,
+                Some("skip") => Outcome::Skipped,
+                Some("fail") => Outcome::Failed,
+                _ => continue,
+            };
+            self.seen = true;
+            self.numbers.add(outcome, 1);
+        }
+        if self.numbers.skipped.is_some() && self.numbers.passed.is_none() {
+            self.numbers.add(Outcome::Passed, 0);
+        }
+    }
+
+    fn read_teamcity(&mut self, text: &str) {
+        let count = |message: &str| text.matches(&format!("{TEAMCITY}{message} ")).count() as u64;
+        let (failed, ignored) = (count("Failed"), count("Ignored"));
+        self.seen = true;
+        self.numbers.add(Outcome::Failed, failed);
+        self.numbers.add(Outcome::Skipped, ignored);
+        let finished = count("Finished").saturating_sub(failed).saturating_sub(ignored);
+        self.numbers.add(Outcome::Passed, finished);
     }
 }
 

@@ -30,8 +30,13 @@ pub(crate) struct Signs {
     pub(crate) idle: bool,
     /// A threshold was missed although the tests passed.
     pub(crate) policy: bool,
-    /// A build that includes the tests succeeded.
+    /// A build that includes the tests succeeded, by its last word.
     pub(crate) success: bool,
+    /// The line, counted from 1 without blank ones, in which the program that started the tests
+    /// reports near the end that it failed.
+    pub(crate) given_up_at: Option<usize>,
+    /// Reports of the runner's surroundings show that tests were running.
+    pub(crate) running: bool,
     /// A line that is only printed when tests failed.
     pub(crate) failed: bool,
     /// A gradle test task had something to do, or was up to date.
@@ -40,10 +45,15 @@ pub(crate) struct Signs {
     make: bool,
     begun: bool,
     lines: usize,
+    killed_at: Option<usize>,
 }
 
 /// The maximum number of lines in the output of a run that stopped before its first test.
 const SHORT: usize = 40;
+
+/// The number of lines in which a build tool explains its failure, and the shell a signal.
+const EXPLANATION: usize = 60;
+const LAST_WORDS: usize = 2;
 
 impl Signs {
     pub(crate) fn of<'a>(lines: impl Iterator<Item = &'a str>) -> Self {
@@ -51,6 +61,9 @@ impl Signs {
         lines.for_each(|line| signs.push(line));
         signs.error &= !signs.begun && signs.lines <= SHORT;
         signs.nothing |= signs.make && signs.lines == 1;
+        let is_near = |most| move |at: &usize| signs.lines - at <= most;
+        signs.given_up_at = signs.given_up_at.filter(is_near(EXPLANATION));
+        signs.given_up_at = signs.given_up_at.or(signs.killed_at.filter(is_near(LAST_WORDS)));
         signs
     }
 
@@ -69,7 +82,8 @@ impl Signs {
         let again = holds(text, "No plan found") || text.ends_with("... ERROR");
         self.loader_failures += u64::from(loader && !again);
         self.loader |= loader;
-        self.not_loaded |= not_loaded && !is_assertion || make_gave_up(text);
+        let is_message = !is_assertion && !begins(text, HARMLESS);
+        self.not_loaded |= not_loaded && is_message || make_gave_up(text);
         // XCTest also prints this if all tests belong to another framework.
         let nothing = nothing && !holds(text, ", with 0 failures");
         self.nothing |= nothing || (none && is_none(text));
@@ -78,7 +92,15 @@ impl Signs {
         self.tested |= is_test_task(text) && !idle;
         self.policy |= policy && is_policy(&text.to_ascii_lowercase());
         self.error |= is_error(text, error, no_error);
-        self.success |= begins(text, SUCCESS);
+        if begins(text, SUCCESS) {
+            (self.success, self.given_up_at) = (true, None);
+        } else if gives_up(text) {
+            (self.success, self.given_up_at) = (false, Some(self.lines));
+        }
+        if is_killed(text) {
+            self.killed_at = Some(self.lines);
+        }
+        self.running |= begins(text, RUNNING) || is_test_task(text) && !idle;
         self.failed |= begins(text, FAILED) || is_named(text);
         self.begun |= crashed || begins(text, BEGUN);
     }
@@ -86,6 +108,24 @@ impl Signs {
 
 fn begins(text: &str, starts: &[&str]) -> bool {
     starts.iter().any(|start| text.starts_with(start))
+}
+
+/// Returns whether the program that started the tests reports that they, or something else that it
+/// had to do, failed: `make[1]: *** [check] Error 1`, `[INFO] BUILD FAILURE`.
+fn gives_up(text: &str) -> bool {
+    begins(text, GIVEN_UP)
+        || GIVEN_UP_WITH.iter().any(|part| holds(text, part))
+        || (begins(text, &["make", "gmake"]) && holds(text, ": *** "))
+}
+
+/// Returns whether the shell reports that a signal ended a program: `Killed`, also behind
+/// `run.sh: line 3: 4711`.
+fn is_killed(text: &str) -> bool {
+    let bare = text.strip_suffix(" (core dumped)").unwrap_or(text);
+    let behind = text.split_once(": line ").map_or("", |(_, behind)| behind);
+    let told = behind.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, ' ' | ':'));
+    let signals = ["Killed", "Terminated", "Aborted", "Segmentation fault"];
+    signals.iter().any(|signal| bare == *signal || told.starts_with(signal))
 }
 
 /// Returns whether a line names a failed test: `FAILED tests/test_cart.py::test_discount - …`,

@@ -15,20 +15,29 @@ pub(crate) struct Blocks<'a> {
     /// The outcomes in the heading of a table.
     columns: Vec<&'a str>,
     lines_since: usize,
+    line: usize,
 }
 
 /// The lines of one summary.
 #[derive(Debug, Default)]
 pub(crate) struct Block {
     pub(crate) tally: Tally,
+    /// Its last line, counted from 1 without blank ones.
+    pub(crate) line: usize,
     /// The format of unittest: `Ran 3 tests`, then one line `OK` or `FAILED (…)`.
     ran: bool,
     judged: bool,
 }
 
+/// Returns whether a line is a summary by itself.
+pub(crate) fn is_summary(line: &str) -> bool {
+    counts::read(rewrite(line).as_deref().unwrap_or(line)).is_some()
+}
+
 impl<'a> Blocks<'a> {
     /// Skips a line that is not part of a summary.
     pub(crate) fn skip(&mut self) {
+        self.line += 1;
         self.lines_since = self.lines_since.saturating_add(1);
     }
 
@@ -36,6 +45,7 @@ impl<'a> Blocks<'a> {
     pub(crate) fn push(&mut self, line: &'a str) {
         let line = line.trim();
         if line.is_empty() || is_rule(line) {
+            self.line += usize::from(!line.is_empty());
             return;
         }
         let rewritten = rewrite(line);
@@ -72,10 +82,15 @@ impl<'a> Blocks<'a> {
     pub(crate) fn finish(mut self) -> Vec<Block> {
         let tells = |tally: &Tally| tally.has_numbers() || (tally.named && tally.word.is_some());
         self.blocks.retain(|block| tells(&block.tally));
+        // A line that may be a count by chance says nothing beside a real summary.
+        if self.blocks.iter().any(|block| block.tally.is_sure()) {
+            self.blocks.retain(|block| block.tally.is_sure());
+        }
         self.blocks
     }
 
     fn push_tally(&mut self, text: &str, tally: Tally) {
+        self.line += 1;
         let judges = starts_with_outcome(text);
         let ran = text.to_ascii_lowercase().starts_with("ran") && tally.tests.total.is_some();
         // A good result apart from a bad one is a new summary: a test may have printed the bad one.
@@ -90,13 +105,25 @@ impl<'a> Blocks<'a> {
             .last()
             .is_some_and(|block| !block.ran && !block.judged && block.tally.tests.passed.is_some());
         // Two full counts are two summaries: one of a suite, one of all tests.
-        let full = |numbers: &Numbers| numbers.passed.is_some() && numbers.failed.is_some();
+        let full = |numbers: &Numbers| {
+            numbers.passed.is_some() && numbers.failed.or(numbers.total).is_some()
+        };
         let again =
             full(&tally.tests) && self.blocks.last().is_some_and(|block| full(&block.tally.tests));
-        if !joins || again || (ran && !counted) {
+        // `error 1` below a good summary is a line of some log.
+        let by_chance = !tally.is_sure()
+            && tally.is_bad()
+            && text.starts_with(|c: char| c.is_ascii_alphabetic())
+            && !text.contains(':')
+            && self
+                .blocks
+                .last()
+                .is_some_and(|block| block.tally.is_sure() && block.tally.is_good());
+        if !joins || again || by_chance || (ran && !counted) {
             self.blocks.push(Block::default());
         }
         let Some(block) = self.blocks.last_mut() else { return };
+        block.line = self.line;
         // `1 FAILED TEST` below the counts only repeats them.
         let known = block.tally.tests;
         let failed = Numbers { failed: known.failed, ..Numbers::default() };

@@ -111,11 +111,23 @@ impl Tally {
         }
     }
 
+    /// Returns whether it is a summary beyond doubt: an outcome, and besides it another count, the
+    /// name of what is counted, or a word. Dates, ratios and lone numbers in a log are not.
+    pub(crate) fn is_sure(&self) -> bool {
+        [self.tests, self.suites, self.assertions].iter().any(|numbers| {
+            let outcomes = [numbers.passed, numbers.failed, numbers.errored, numbers.skipped];
+            let stated = outcomes.iter().chain([&numbers.total]).flatten().count();
+            let judged = outcomes.iter().flatten().count() > 0;
+            stated > 0 && (judged && (self.named || stated > 1) || self.word.is_some())
+        }) || !self.has_numbers() && self.named && self.word.is_some()
+    }
+
     /// Returns whether any number or word in it is bad.
     pub(crate) fn is_bad(&self) -> bool {
         self.tests.bad() > 0
             || self.suites.bad() > 0
-            || self.assertions.bad() > 0
+            // A test may be supposed to fail: if tests are counted, their assertions say nothing.
+            || (self.assertions.bad() > 0 && self.tests.failed.is_none())
             || self.word == Some(Outcome::Failed)
             || self.misses_some()
     }

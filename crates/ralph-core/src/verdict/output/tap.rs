@@ -10,6 +10,8 @@ pub(crate) struct Tap {
     pub(crate) skipped: u64,
     /// Whether the run ended early.
     pub(crate) gave_up: bool,
+    /// Whether the version was announced, so that points need neither number nor dash.
+    announced: bool,
 }
 
 /// A result line, called a test point.
@@ -33,7 +35,9 @@ impl Tap {
             self.empty_plans += usize::from(last == 0);
         } else if text.starts_with("Bail out!") {
             self.gave_up = true;
-        } else if let Some(point) = point(text) {
+        } else if text.starts_with("TAP version ") {
+            self.announced = true;
+        } else if let Some(point) = point(text).or_else(|| bare_point(text, self.announced)) {
             // The outer point sums up its nested points.
             let count = u64::from(text.len() == line.len());
             match point {
@@ -48,7 +52,8 @@ impl Tap {
 
     /// Returns whether the output is TAP, rather than a log with a line that looks like it.
     pub(crate) fn is_tap(&self) -> bool {
-        self.plans > 0 && (self.points() > 0 || self.empty_plans > 0)
+        let has_form = self.plans > 0 || self.announced;
+        has_form && (self.points() > 0 || self.empty_plans > 0)
     }
 
     pub(crate) fn failed(&self) -> bool {
@@ -98,6 +103,13 @@ pub(crate) fn point(text: &str) -> Option<Point<'_>> {
     let directive = directive.trim_start_matches([' ', '#']).to_ascii_lowercase();
     let excused = directive.starts_with("todo") || directive.starts_with("skip");
     Some(Point { ok, excused, name: name.trim_end_matches('{').trim() })
+}
+
+/// Parses a test point without number and dash, which is TAP only below its version line.
+fn bare_point(text: &str, announced: bool) -> Option<Point<'_>> {
+    let (first, name) = text.trim_start_matches("not ").split_once(' ')?;
+    let is_point = announced && first == "ok";
+    is_point.then(|| Point { ok: !text.starts_with("not "), excused: false, name: name.trim() })
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Splits a line into the numbers and words of a summary; rejects it at the first unknown word.
 
-use super::tally::{Meaning, meaning};
+use super::tally::{Meaning, Outcome, meaning};
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Token<'a> {
@@ -22,8 +22,8 @@ pub(crate) enum Token<'a> {
     Gap,
 }
 
-/// Splits a line; `None` if a word is not in the vocabulary.
-pub(crate) fn tokens(line: &str) -> Option<Vec<Token<'_>>> {
+/// Splits a line; `None` if a word is not in the vocabulary, unless the line `is_framed`.
+pub(crate) fn tokens(line: &str, is_framed: bool) -> Option<Vec<Token<'_>>> {
     let mut found = Vec::new();
     let mut rest = line;
     while let Some(first) = rest.chars().next() {
@@ -37,14 +37,15 @@ pub(crate) fn tokens(line: &str) -> Option<Vec<Token<'_>>> {
             // `test(s)`, `success(es)`
             let plural = ["(s)", "(es)"].iter().find(|plural| behind.starts_with(**plural));
             let behind = behind.get(plural.map_or(0, |plural| plural.len())..).unwrap_or_default();
-            if behind.starts_with(|c: char| c == '_' || c.is_ascii_digit()) {
+            if behind.starts_with(|c: char| c == '_' || c.is_ascii_digit()) && !is_framed {
                 return None;
             }
             if is_time_unit(text) && matches!(found.last(), Some(Token::Number { .. })) {
                 found.pop();
             }
             let colon = behind.starts_with([':', '=']);
-            found.push(Token::Word { text, meaning: meaning(text)?, colon });
+            let other = is_framed.then_some(Meaning::Outcome(Outcome::Neutral));
+            found.push(Token::Word { text, meaning: meaning(text).or(other)?, colon });
             rest.len() - behind.len()
         } else if let Some(length) = percentage(rest) {
             length
@@ -56,8 +57,11 @@ pub(crate) fn tokens(line: &str) -> Option<Vec<Token<'_>>> {
             found.extend((blanks > 1 || first == '\t').then_some(Token::Gap));
             blanks
         } else {
+            let next = rest.chars().nth(1);
             let token = match first {
                 '(' | '[' => Some(Token::Open),
+                // `Success/Total: 1/2`
+                '/' if next.is_some_and(char::is_alphabetic) => None,
                 ',' | ';' | '|' | ')' | ']' | '.' | '/' | '│' | '!' | '-' => Some(Token::Break),
                 _ => None,
             };
