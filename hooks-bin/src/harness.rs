@@ -36,28 +36,53 @@ pub struct Hook {
 /// Runs a hook as a program, with the process's arguments and standard input.
 pub fn run(hook: &'static Hook) -> ExitCode {
     let env = Env::process();
-    let mut words = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
-    let agent = match (words.next().as_deref(), words.next()) {
-        // Copilot runs the hooks from Claude's settings, without arguments.
-        (None, _) => Ok(env.get("COPILOT_CLI").and_then(|_| Dialect::find("copilot"))),
-        (Some("--agent"), Some(name)) => Dialect::find(&name).map(Some).ok_or(()),
-        _ => Err(()),
-    };
-    let (Ok(agent), false) = (agent, io::stdin().is_terminal()) else {
+    let words = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
+    let words: Vec<String> = words.collect();
+    let given: Vec<&str> = words.iter().map(String::as_str).collect();
+    if io::stdin().is_terminal()
+        || matches!(given.as_slice(), ["--help" | "-h" | "--version" | "-V"])
+    {
         // A user runs it by hand.
         let _ = writeln!(io::stderr(), "{}", about(hook));
         return ExitCode::SUCCESS;
+    }
+    // Copilot runs the hooks from Claude's settings, without arguments.
+    let usual = env.get("COPILOT_CLI").and_then(|_| Dialect::find("copilot"));
+    let (agent, is_known) = match given.as_slice() {
+        [] => (usual, true),
+        ["--agent", name] => {
+            Dialect::find(name).map_or((usual, false), |agent| (Some(agent), true))
+        }
+        _ => (usual, false),
     };
-    speak(hook, agent)
+    if is_known {
+        return speak(hook, agent);
+    }
+    // A hook with a typing error in its registration must guard nevertheless.
+    let what = format!(
+        "the hook is registered with the arguments `{}`, which it does not know, so they are \
+         ignored; it knows `--agent NAME`. Correct the registration, or run `ralph-loop install`",
+        words.join(" ")
+    );
+    exchange(
+        |bytes| {
+            let input = bytes.as_ref().ok().and_then(|bytes| Input::parse(bytes).ok());
+            Call::new(hook.name, &input.unwrap_or_default(), &env).record("starting", &what);
+            serve(hook, &env, agent, bytes)
+        },
+        |said, bytes| note_panic(hook, said, bytes),
+    )
 }
 
 /// Reads standard input and answers it on behalf of a hook.
 pub fn speak(hook: &'static Hook, agent: Option<&'static Dialect>) -> ExitCode {
-    let panicked = |said: &str, bytes: &[u8]| {
-        let input = Input::parse(bytes).unwrap_or_default();
-        Call::new(hook.name, &input, &Env::process()).record("deciding", said);
-    };
+    let panicked = |said: &str, bytes: &[u8]| note_panic(hook, said, bytes);
     exchange(|bytes| serve(hook, &Env::process(), agent, bytes), panicked)
+}
+
+fn note_panic(hook: &Hook, said: &str, bytes: &[u8]) {
+    let input = Input::parse(bytes).unwrap_or_default();
+    Call::new(hook.name, &input, &Env::process()).record("deciding", said);
 }
 
 /// Decides about one input and formats the answer. Never fails.

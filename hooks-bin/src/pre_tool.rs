@@ -26,6 +26,20 @@ fn decide(call: &Call<'_>) -> Result<Decision, Failure> {
     if let Some(bash) = call.input.bash() {
         return Ok(command(call, &bash.command));
     }
+    if let Some(line) = call.input.stands_for() {
+        return Ok(command(call, line));
+    }
+    if let Some(why) = call.input.unreadable() {
+        call.record("reading the tool's input", &why);
+    }
+    let named = call
+        .input
+        .texts()
+        .into_iter()
+        .find_map(|text| call.edit(&call.absolute(&text)).check_as_named(&call.config().guard));
+    if let Some(denial) = named {
+        return Ok(deny(call, &denial));
+    }
     let Some(file) = call.input.file() else { return Ok(Decision::NoOpinion) };
     let path = call.absolute(&file.file_path);
     if file.only_reads {

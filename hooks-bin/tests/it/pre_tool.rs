@@ -1,7 +1,7 @@
 //! Decisions of ralph-pre-tool, as the client sees them.
 
 use serde_json::json;
-use test_support::{Scratch, TestRepo, fixtures};
+use test_support::{Scratch, TestRepo, fixtures, program, run_with_input};
 
 use crate::client::{Client, PRE_TOOL};
 
@@ -270,5 +270,89 @@ fn concurrent_hooks_lose_no_line_and_no_read() {
     assert_eq!(targets.len(), 64);
     for n in 0..64 {
         assert_eq!(client.edit_denied("Edit", &format!("f{n}.rs")), None);
+    }
+}
+
+#[test]
+fn every_path_in_the_input_of_an_unknown_tool_counts() {
+    let scratch = Scratch::new();
+    scratch.dir(".ralph");
+    let client = Client::in_project(scratch.root());
+    let settings = scratch.path(".claude/settings.json");
+    for (tool, input) in [
+        ("mcp__fs__copy_file", json!({"path": "README.md", "destination": settings})),
+        ("mcp__fs__copy_file", json!({"destination": "README.md", "path": settings})),
+        ("mcp__fs__move_file", json!({"source": settings, "destination": "a"})),
+        ("mcp__fs__write_many", json!({"files": [{"relative_path": ".git/config"}]})),
+        ("mcp__fs__put", json!({"paths": ["a", ".ralph/config.toml"]})),
+        ("Write", json!({"file_path": settings, "path": "README.md"})),
+    ] {
+        let reason = client.denied(tool, input.clone()).unwrap_or_else(|| panic!("{tool} {input}"));
+        assert!(reason.contains("protected-path"), "{reason}");
+    }
+    for (tool, input) in [
+        ("mcp__fs__read_file", json!({"path": settings})),
+        ("mcp__fs__list_directory", json!({"path": ".git"})),
+        ("mcp__fs__copy_file", json!({"path": "README.md", "destination": "docs/README.md"})),
+        ("mcp__notes__add", json!({"text": "see\n.git/config", "tags": ["a", 7, null]})),
+    ] {
+        assert_eq!(client.denied(tool, input), None, "{tool}");
+    }
+}
+
+#[test]
+fn tools_of_forges_that_publish_or_merge_are_denied() {
+    let scratch = Scratch::new();
+    let client = Client::in_project(scratch.root());
+    for (tool, rule) in [
+        ("mcp__github__merge_pull_request", "git-merge"),
+        ("mcp__gitlab__accept_merge_request", "git-merge"),
+        ("mcp__github__push_files", "git-push"),
+        ("mcp__github__create_or_update_file", "git-push"),
+        ("mcp__git__git_push", "git-push"),
+        ("mcp__forge__pushBranch", "git-push"),
+    ] {
+        let reason = client.denied(tool, json!({"owner": "o", "repo": "r"})).unwrap();
+        assert!(reason.contains(rule), "{tool}: {reason}");
+    }
+    for tool in [
+        "mcp__gitlab__get_merge_request",
+        "mcp__gitlab__create_merge_request_note",
+        "mcp__phone__push_notification",
+        "mcp__github__create_pull_request",
+    ] {
+        assert_eq!(client.denied(tool, json!({"owner": "o", "repo": "r"})), None, "{tool}");
+    }
+}
+
+#[test]
+fn input_that_cannot_be_read_is_recorded() {
+    for (tool, input) in [
+        ("Bash", json!("git push")),
+        ("Bash", json!({"cmd": "git push"})),
+        ("Write", json!({"file_path": 7})),
+        ("mcp__fs__write_file", json!("a text")),
+    ] {
+        let scratch = Scratch::new();
+        scratch.dir(".ralph");
+        assert_eq!(Client::in_project(scratch.root()).denied(tool, input), None);
+        let error = scratch.read(".ralph/.hook-error.json");
+        assert!(error.contains(&format!("the input of the tool `{tool}`")), "{error}");
+    }
+}
+
+#[test]
+fn a_mistyped_registration_guards_with_the_defaults_and_is_recorded() {
+    for words in [&["--agent", "nope"][..], &["--foo"], &["--agent"], &["--agent", "codex", "x"]] {
+        let scratch = Scratch::new();
+        scratch.dir(".ralph");
+        let input = json!({"hook_event_name": "PreToolUse", "session_id": "s", "cwd": scratch.root(),
+            "tool_name": "Bash", "tool_input": {"command": "git push"}});
+        let mut command = program(PRE_TOOL, scratch.root());
+        let output = run_with_input(command.args(words), input.to_string().as_bytes());
+        let answer = String::from_utf8(output.stdout).unwrap();
+        assert!(answer.contains("deny") || answer.contains("ask"), "{words:?}: {answer}");
+        let error = scratch.read(".ralph/.hook-error.json");
+        assert!(error.contains(&words.join(" ")), "{error}");
     }
 }

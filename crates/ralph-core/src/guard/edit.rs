@@ -30,6 +30,15 @@ pub struct Edit {
     pub known: bool,
 }
 
+impl Edit {
+    /// Returns why the path must not be given to a tool that may write it, if it is protected.
+    pub fn check_as_named(&self, settings: &Settings) -> Option<Denial> {
+        let is_work = protected::owner(&self.path, &self.facts, settings) == Owner::Work;
+        let named = Self { exists: false, scope: Vec::new(), ..self.clone() };
+        if is_work { None } else { check_edit(&named, settings) }
+    }
+}
+
 /// Returns why an edit is forbidden, if it is.
 pub fn check_edit(edit: &Edit, settings: &Settings) -> Option<Denial> {
     let Edit { path, facts, scope, .. } = edit;

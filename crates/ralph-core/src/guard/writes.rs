@@ -8,6 +8,9 @@ use super::paths::{self, Location};
 use super::words::{has_option, is_cluster, operands};
 use shell_reader::{Command, RedirectKind, Script, Word, downloads, values};
 
+// The lists, from `lists.toml`.
+include!(concat!(env!("OUT_DIR"), "/writes.rs"));
+
 /// Returns the files that a command line writes or creates, as far as their names are known.
 pub fn writes(script: &Script, facts: &Facts) -> Vec<Utf8PathBuf> {
     let mut found = Vec::new();
@@ -79,10 +82,69 @@ pub(super) fn created(command: &Command) -> Vec<Word> {
         }
         "sort" => found.extend(values(&command.args, "-o --output", "-k -t -S -T")),
         "patch" => found.extend(operands("").take(1)),
+        "find" | "gfind" => found.extend(behind(command, "-fprint -fprintf -fprint0 -fls")),
+        "script" => found.extend(operands("-c -I -O -B -T -m -E --command").take(1)),
+        "xxd" => found.extend(operands("-c -g -l -o -s").skip(1)),
+        "tcpdump" | "tshark" | "dumpcap" => found.extend(behind(command, "-w")),
+        "socat" => found.extend(opened_by_socat(command)),
         "ed" | "ex" => found.extend(operands("")),
         name => found.extend(downloads(name, &command.args)),
     }
+    if matches!(command.name(), Some("sed" | "gsed")) {
+        found.extend(command.args.iter().flat_map(written_by_sed));
+    }
+    found.extend(outputs(command));
     found
+}
+
+/// Returns the values of options that name a file to write in nearly every program.
+fn outputs(command: &Command) -> Vec<Word> {
+    const OPTIONS: &str = "-o -out --out --output --output-file --outfile --out-file";
+    if command.name().is_none_or(|name| NO_OUTPUT.contains(&name)) {
+        return Vec::new();
+    }
+    let attached = command.args.iter().filter_map(|arg| {
+        let text = arg.text();
+        let long = || text.split_once('=').filter(|(name, _)| in_list(OPTIONS, name));
+        let short = text.strip_prefix("-o").filter(|path| path.starts_with(['/', '.', '~']));
+        short.or_else(|| long().map(|(_, path)| path)).map(Word::from)
+    });
+    behind(command, OPTIONS).into_iter().chain(attached).collect()
+}
+
+/// Returns the words that follow these options.
+fn behind(command: &Command, options: &str) -> Vec<Word> {
+    let pairs = command.args.iter().zip(command.args.iter().skip(1));
+    let values = pairs.filter(|(option, value)| {
+        in_list(options, option.text()) && !value.text().starts_with('-')
+    });
+    values.map(|(_, value)| value.clone()).collect()
+}
+
+fn in_list(list: &str, word: &str) -> bool {
+    list.split(' ').any(|one| one == word)
+}
+
+/// Returns the files of the `w` command and of the `w` flag in a script of sed.
+fn written_by_sed(script: &Word) -> Vec<Word> {
+    let text = script.text();
+    let starts = text.match_indices("w ").filter(|(at, _)| {
+        let before = text.get(..*at).unwrap_or_default().trim_end_matches(['g', 'p', 'I']);
+        before.is_empty() || before.ends_with(|c: char| !c.is_alphanumeric() && c != ' ')
+    });
+    let paths = starts.filter_map(|(at, _)| text.get(at + 2..)?.lines().next());
+    paths.map(|path| Word::from(path.trim())).collect()
+}
+
+/// Returns the files that addresses such as `OPEN:path,append` write.
+fn opened_by_socat(command: &Command) -> Vec<Word> {
+    let addresses = command.args.iter().filter_map(|arg| arg.text().split_once(':'));
+    let written = addresses.filter(|(kind, rest)| {
+        let kind = kind.to_ascii_lowercase();
+        matches!(kind.as_str(), "open" | "creat" | "create" | "gopen" | "file")
+            && !rest.contains("rdonly")
+    });
+    written.filter_map(|(_, rest)| rest.split(',').next()).map(Word::from).collect()
 }
 
 /// Returns the folder into which a command unpacks an archive: as given, or the current one.

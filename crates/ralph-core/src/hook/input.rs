@@ -153,18 +153,48 @@ const WRITING: [&str; 12] = [
     "update", "patch",
 ];
 const READING: [&str; 3] = ["read", "view", "open"];
+const LOOKING: [&str; 11] =
+    ["list", "search", "get", "stat", "info", "tree", "find", "grep", "show", "diff", "log"];
+
+/// How names of tools begin that publish or merge (`$` ends a whole name), and the command line that
+/// each stands for.
+const FORGES: [(&str, &str); 2] = [
+    (
+        "push$ push_files push_branch push_commits push_repository create_or_update_file \
+         create_commit commit_files delete_file_from_repository",
+        "git push",
+    ),
+    (
+        "merge$ merge_pull_request merge_merge_request merge_pr merge_mr merge_branch \
+         accept_merge_request enable_auto_merge enable_pull_request_auto_merge",
+        "gh pr merge",
+    ),
+];
 
 /// The input of the tools that read or write one file.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
-#[serde(default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FileCall {
     /// The path of the file; absolute in all input observed so far.
-    #[serde(alias = "notebook_path", alias = "path", alias = "filePath", alias = "destination")]
     pub file_path: Utf8PathBuf,
     /// Whether the file is only read.
-    #[serde(skip)]
     pub only_reads: bool,
 }
+
+/// The names of the field with the path. A tool may have several: what is written comes first.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct FileInput {
+    destination: Option<Utf8PathBuf>,
+    file_path: Option<Utf8PathBuf>,
+    notebook_path: Option<Utf8PathBuf>,
+    path: Option<Utf8PathBuf>,
+    #[serde(rename = "filePath")]
+    path_in_camel_case: Option<Utf8PathBuf>,
+}
+
+/// The longest text in a tool's input that may be a path, and how many of them are judged.
+const LONGEST_PATH: usize = 4096;
+const MOST_PATHS: usize = 256;
 
 /// An error in parsing the input.
 #[derive(Debug, thiserror::Error)]
@@ -219,15 +249,66 @@ impl Input {
     /// Returns the file that a tool reads or writes: a tool of the client, or one of an MCP server
     /// whose name indicates it.
     pub fn file(&self) -> Option<FileCall> {
-        let own = self.tool_name.strip_prefix(SERVERS).and_then(|name| name.split_once("__"));
-        let name = own.map_or(String::new(), |(_, name)| name.to_ascii_lowercase());
+        let name = self.server_tool().unwrap_or_default().to_ascii_lowercase();
         let says = |words: &[&str]| words.iter().any(|word| name.contains(word));
         let only_reads = self.tool_name == "Read" || !says(&WRITING) && says(&READING);
         if !self.is_file_tool() && !only_reads && !says(&WRITING) {
             return None;
         }
-        let call: FileCall = typed(self.tool_input.as_deref())?;
-        (!call.file_path.as_str().is_empty()).then_some(FileCall { only_reads, ..call })
+        let call: FileInput = typed(self.tool_input.as_deref())?;
+        let named = call.destination.or(call.file_path).or(call.notebook_path).or(call.path);
+        let file_path = named.or(call.path_in_camel_case)?;
+        (!file_path.as_str().is_empty()).then_some(FileCall { file_path, only_reads })
+    }
+
+    /// Returns the name of an MCP server's tool, without the server.
+    fn server_tool(&self) -> Option<&str> {
+        self.tool_name.strip_prefix(SERVERS)?.split_once("__").map(|(_, name)| name)
+    }
+
+    /// Returns every text in the input of a tool of an MCP server that may be a path to write;
+    /// none for tools that only look by their name.
+    pub fn texts(&self) -> Vec<Utf8PathBuf> {
+        let Some(name) = self.server_tool() else { return Vec::new() };
+        let name = name.to_ascii_lowercase();
+        let says = |words: &[&str]| words.iter().any(|word| name.contains(word));
+        let looks = !says(&WRITING) && (says(&READING) || says(&LOOKING));
+        let input: Option<Value> = if looks { None } else { typed(self.tool_input.as_deref()) };
+        let mut found = Vec::new();
+        collect(&input.unwrap_or_default(), &mut found);
+        found
+    }
+
+    /// Returns the command line that a tool of a forge or of git stands for.
+    pub fn stands_for(&self) -> Option<&'static str> {
+        let name = self.server_tool()?;
+        let (mut words, mut before) = (String::new(), ' ');
+        for c in name.chars() {
+            if c.is_uppercase() && before.is_lowercase() {
+                words.push('_');
+            }
+            words.extend(if c == '-' || c == '.' { Some('_') } else { c.to_lowercase().next() });
+            before = c;
+        }
+        let words = words.trim_start_matches("git_");
+        let names = |start: &str| match start.strip_suffix('$') {
+            Some(whole) => words == whole,
+            None => words.starts_with(start),
+        };
+        let mut rows = FORGES.iter();
+        rows.find_map(|(starts, line)| starts.split(' ').any(names).then_some(*line))
+    }
+
+    /// Returns why the input of a tool that runs a command or changes a file cannot be judged.
+    pub fn unreadable(&self) -> Option<String> {
+        let text = self.tool_input.as_ref()?.get();
+        let is_judged = self.is_file_tool() || self.tool_name == "Bash";
+        let is_read = self.bash().is_some() || self.file().is_some();
+        let is_odd = !text.starts_with('{') && text != "null";
+        (is_odd || is_judged && !is_read).then(|| {
+            let start: String = text.chars().take(80).collect();
+            format!("the input of the tool `{}` cannot be read: {start}", self.tool_name)
+        })
     }
 
     /// Returns whether this is a file tool of the client. Its input may be long and has no command.
@@ -282,6 +363,21 @@ impl<'a> BashResult<'a> {
         let exit_code = first.strip_prefix("Exit code ").and_then(|code| code.trim().parse().ok());
         let output = Cow::Borrowed(if exit_code.is_some() { rest } else { error });
         Self { exit_code, output, interrupted, ..Self::default() }
+    }
+}
+
+/// Collects the texts of a value that may be paths.
+fn collect(value: &Value, found: &mut Vec<Utf8PathBuf>) {
+    match value {
+        Value::String(text) if found.len() < MOST_PATHS => {
+            let may_be_path =
+                !text.is_empty() && text.len() <= LONGEST_PATH && !text.contains('\n');
+            found
+                .extend(may_be_path.then(|| Utf8PathBuf::from(text.trim_start_matches("file://"))));
+        }
+        Value::Array(values) => values.iter().for_each(|value| collect(value, found)),
+        Value::Object(fields) => fields.values().for_each(|value| collect(value, found)),
+        _ => {}
     }
 }
 

@@ -342,7 +342,8 @@ mod tests {
             hidden(noise, Kind::Unknown);
             hidden(&format!("1 failed, 4 passed in 0.3s\n\n\nmore\n{noise}\n"), Kind::Failed);
         }
-        hidden("Ran 4 tests in 0.1s\n\nOK (expected failures=1)\n", Kind::Passed);
+        let expected = "Ran 4 tests in 0.1s\n\nOK (expected failures=1)\n";
+        check("python -m unittest 2>&1 | tee log", Some(0), expected, Kind::Passed);
         let lone = "Ran 3 tests in 0.1s\n\nOK\n\n   error 1\n";
         check("tox 2>&1 | tee log", Some(0), lone, Kind::Passed);
         hidden("3 tests were collected\n", Kind::Unknown);

@@ -1,6 +1,6 @@
 //! Translates the calls in a program to equivalent shell commands.
 
-use super::tokens::{Token, arguments, tokens, variables};
+use super::tokens::{Token, Variables, arguments, tokens, variables};
 use shell_reader::{quoted, sorted};
 
 // The lists, from `lists.toml`.
@@ -19,10 +19,14 @@ pub(super) fn equivalent_commands(language: &str, text: &str) -> Vec<String> {
         language.ends_with("awk") && (text.contains('|') || text.contains("system("));
     for (at, token) in tokens.iter().enumerate() {
         let behind = tokens.get(at + 1..).unwrap_or_default();
+        if *token == Token::Mark('>') && language.ends_with("awk") {
+            lines.extend(printed_to(behind, &variables));
+        }
         if let Token::Name(name) = token
             && lines.len() < MAX_CALLS
             && (is_call(behind.first())
-                || behind.first() == Some(&Token::Mark(',')) && is_run(name))
+                || behind.first() == Some(&Token::Mark(',')) && is_run(name)
+                || language == "perl" && matches!(*name, "open" | "sysopen"))
         {
             let given = || arguments(behind, &variables);
             let amounts = equivalent_of_call(name, given, text);
@@ -41,6 +45,16 @@ pub(super) fn equivalent_commands(language: &str, text: &str) -> Vec<String> {
         lines.extend(texts.map(str::to_owned));
     }
     lines
+}
+
+/// Returns the command equivalent to `print > "path"` of awk, given what follows the last `>`.
+fn printed_to(behind: &[Token], variables: &Variables) -> Option<String> {
+    let path = match behind {
+        [Token::Text(path), ..] => path,
+        [Token::Name(name), ..] => variables.get(name)?.first()?,
+        _ => return None,
+    };
+    Some(format!(": > {}", quoted(path)))
 }
 
 /// Returns whether a variable is run, as in `each { |c| system(c) }`: it may hold any string.
@@ -78,10 +92,30 @@ fn equivalent_of_call(
         _ if is_run(name) => command_of(&given()),
         _ if WRITES.contains(&name) => {
             let given = given();
+            // Perl has the mode before the path, or in front of it: `open(F, ">path")`.
+            if let ("open", [mode, rest @ ..]) = (name, given.as_slice())
+                && let Some((_, path)) = mode
+                    .split_at_checked(mode.len().min(1))
+                    .filter(|(first, _)| matches!(*first, ">" | "+"))
+            {
+                let path = path.trim_start_matches(['>', '<', '+']).split(':').next();
+                let path = path.unwrap_or_default().trim();
+                let path = if path.is_empty() { rest.first().cloned()? } else { path.to_owned() };
+                return on_path(&[path], ": >");
+            }
+            let given = match name {
+                "urlretrieve" | "copy_stream" => given.last().cloned().into_iter().collect(),
+                _ => given,
+            };
             let writes = match name {
-                "open" => given.iter().skip(1).any(|mode| is_writing_mode(mode)),
+                "open" | "openSync" | "fopen" => {
+                    given.iter().skip(1).any(|mode| is_writing_mode(mode))
+                }
+                "sysopen" => text.contains("O_WR") || text.contains("O_RDWR"),
                 "Path" => text.contains("write_") || text.contains(".unlink("),
-                "write" | "delete" => text.contains(&format!("File.{name}")),
+                "write" | "delete" | "binwrite" => {
+                    ["File", "IO"].iter().any(|class| text.contains(&format!("{class}.{name}")))
+                }
                 _ => true,
             };
             on_path(given.get(..1)?, ": >").filter(|_| writes)
@@ -127,6 +161,17 @@ mod tests {
             ("python3", "# don't\nos.system('git push')", &["git push"][..]),
             ("python3", "\"\"\"run('git push')\"\"\"", &[]),
             ("python3", "open('a').read(); open('b', 'w')", &[": > 'b'"]),
+            (
+                "perl",
+                "open(F, '>a'); open my $f, '<', 'b'; open(my $g, '>>', 'c')",
+                &[": > 'a'", ": > 'c'"],
+            ),
+            ("perl", "open F, \">a\"; open(F, \"+<:utf8\", \"b\")", &[": > 'a'", ": > 'b'"]),
+            ("gawk", "$1 > 3 { print > \"a\"; print >> \"b\" }", &[": > 'a'", ": > 'b'"]),
+            ("awk", "BEGIN { f = \"a\"; printf \"x\" > f }", &[": > 'a'"]),
+            ("node", "fs.createWriteStream('a')", &[": > 'a'"]),
+            ("python3", "request.urlretrieve(url, 'a'); fopen('b', 'r')", &[": > 'a'"]),
+            ("ruby", "IO.copy_stream(URI.open('https://x'), 'a')", &[": > 'a'"]),
             ("python3", "shutil.copy('a b', '/x'); d.copy()", &["cp -r -- 'a b' '/x'"]),
             ("node", "fs.rm(require('os').homedir() + '/x')", &["rm -r -- '~/x'"]),
             ("awk", "/git push/ { print \"git push\" }", &[]),

@@ -17,7 +17,8 @@ pub(super) fn asks_for_tests(script: &str, args: &[&str]) -> bool {
     let is_plain =
         |word: &&str| !word.contains(['/', '.', '=']) && !matches!(*word, "tests" | "spec");
     args.first().filter(|word| is_plain(word)).is_some_and(|word| is_test_name(word))
-        && !is_other_purpose(script.trim_start_matches("build"))
+        && (ENTRY_SCRIPTS.contains(&script)
+            || !is_other_purpose(script.trim_start_matches("build")))
 }
 
 /// Returns the purpose of an interpreter call; `None` for other programs.
