@@ -50,7 +50,7 @@ fn session_stops(call: &Call<'_>) -> Decision {
     } else if let Some(fill) = session.read_context().filter(Fill::is_at_limit) {
         let note = format!("context limit reached: {}", fill.in_words());
         Some(Stop { handoff: Some(fill), ..Stop::allow(StopStatus::Handoff, Some(note)) })
-    } else if let Some(stop) = background_tasks(call.input) {
+    } else if let Some(stop) = background_tasks(call.input).or_else(|| wake_up(call.input)) {
         Some(stop)
     } else {
         match continuation::decide(&session) {
@@ -105,4 +105,12 @@ fn background_tasks(input: &Input) -> Option<Stop> {
     });
     let note = format!("waiting for {}", names.collect::<Vec<String>>().join(", "));
     Some(Stop::allow(status, Some(note)))
+}
+
+/// Lets the session stop while it waits for a time that it set itself. What recurs never ends, so nothing
+/// waits for it.
+fn wake_up(input: &Input) -> Option<Stop> {
+    let planned = input.session_crons.iter().find(|planned| !planned.recurring)?;
+    let what: String = planned.prompt.chars().take(200).collect();
+    Some(Stop::allow(StopStatus::Working, Some(format!("waiting to be woken up: {what}"))))
 }

@@ -5,6 +5,7 @@
 
 mod commit;
 mod transcript;
+mod unseen;
 
 use camino::Utf8Path;
 use ralph_base::state::Event;
@@ -23,6 +24,9 @@ pub const HOOK: Hook = Hook {
 };
 
 fn decide(call: &Call<'_>) -> Result<Decision, Failure> {
+    if let Some(denial) = unseen::later(call) {
+        return Ok(deny(call, &denial));
+    }
     if let Some(bash) = call.input.bash() {
         return Ok(command(call, &bash.command));
     }
@@ -56,6 +60,7 @@ fn command(call: &Call<'_>, command: &str) -> Decision {
     let facts = call.facts(command);
     let script = facts.read(command);
     let denial = guard::check_script(command, &script, &facts, &call.config().guard)
+        .or_else(|| unseen::typed(call, &facts, &script))
         .or_else(|| commit::check(call, &facts, &script));
     let decision = match denial {
         Some(denial) => deny(call, &denial),

@@ -125,3 +125,28 @@ fn a_stop_is_blocked_once_regardless_of_stop_hook_active() {
     let payload = json!({"hook_event_name": "Stop", "agent_id": "x", "parent_agent_id": "s1"});
     assert_eq!(ask(ON_STOP, &["--agent", "copilot"], &project(), &payload).0, "");
 }
+
+/// Codex types into a shell that runs without calling a hook.
+#[test]
+fn a_shell_to_type_into_is_denied_in_runs_of_codex() {
+    let scratch = project();
+    let denied = |args: &[&str], run: &str, line: &str| {
+        let payload = json!({
+            "hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": line},
+            "cwd": scratch.root(), "session_id": "s1",
+        });
+        let mut command = test_support::program(PRE_TOOL, &scratch.path("home"));
+        command.args(args).current_dir(scratch.root()).env("RALPH_RUN", run);
+        let output = run_with_input(&mut command, payload.to_string().as_bytes());
+        String::from_utf8(output.stdout).unwrap().contains("rule typed-input")
+    };
+    let codex = &["--agent", "codex"];
+    for line in ["bash", "/bin/sh", "bash -il", "exec zsh", "env A=1 bash", "cd src && bash"] {
+        assert!(denied(codex, "run-1", line), "{line}");
+        assert!(!denied(codex, "", line) && !denied(&["--run"], "run-1", line), "{line}");
+    }
+    for line in ["bash -c 'ls'", "bash build.sh", "sh <build.sh", "cat x | bash", "bash -lc 'make'"]
+    {
+        assert!(!denied(codex, "run-1", line), "{line}");
+    }
+}

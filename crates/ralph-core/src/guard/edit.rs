@@ -12,8 +12,9 @@ use ralph_base::state::PROJECT_MARKER;
 /// in every session alike.
 pub(super) const READ_BEFORE_EDIT: &str = "read-before-edit";
 
-/// The rules that apply to edits only; disabled by name like the others.
-pub(super) const EDIT_RULES: [&str; 3] = ["protected-path", "scope", READ_BEFORE_EDIT];
+/// The rules that are not about what a command does; disabled by name like the others.
+pub(super) const OTHER_RULES: [&str; 5] =
+    ["protected-path", "scope", READ_BEFORE_EDIT, "later", "typed-input"];
 
 /// An edit before it is made; paths are absolute and without links and `..`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

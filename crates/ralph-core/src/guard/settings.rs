@@ -3,7 +3,7 @@
 use ralph_base::texts::texts;
 use serde::{Deserialize, Serialize};
 
-use super::edit::EDIT_RULES;
+use super::edit::OTHER_RULES;
 use super::{Glob, RULES};
 
 /// The settings in the table `[guard]`.
@@ -113,7 +113,7 @@ impl Settings {
         };
         let own = self.rules.iter().map(|rule| rule.name.as_str());
         let known: Vec<&str> =
-            RULES.iter().map(|rule| rule.name).chain(EDIT_RULES).chain(own).collect();
+            RULES.iter().map(|rule| rule.name).chain(OTHER_RULES).chain(own).collect();
         let mut named = self.disable.iter().chain(&self.enable);
         if let Some(name) = named.find(|name| !known.contains(&name.as_str())) {
             let known = known.join(", ");

@@ -64,6 +64,8 @@ lenient! {
         pub last_assistant_message: Option<String>,
         /// Commands that are still running in the background.
         pub background_tasks: Vec<BackgroundTask>,
+        /// Prompts that the client will give itself.
+        pub session_crons: Vec<WakeUp>,
         /// The prompt, for `UserPromptSubmit`.
         pub prompt: Option<String>,
         /// The id of the task, for `TaskCompleted`.
@@ -90,6 +92,15 @@ pub struct BackgroundTask {
     pub status: String,
     pub command: Option<String>,
     pub description: Option<String>,
+}
+
+/// A prompt that the client will give itself at a certain time, once or again and again.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+#[expect(missing_docs, reason = "named as the client names them")]
+pub struct WakeUp {
+    pub recurring: bool,
+    pub prompt: String,
 }
 
 /// The input of a tool that runs a command line.

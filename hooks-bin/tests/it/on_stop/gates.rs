@@ -173,6 +173,19 @@ fn gates_are_not_judged_while_a_background_task_runs() {
     assert!(stage.send(&input).blocked.is_some(), "a new one is judged again");
 }
 
+#[test]
+fn gates_are_not_judged_while_the_session_waits_to_be_woken_up_once() {
+    let stage = Stage::new();
+    stage.state("s1", "loop.json", LOOP);
+    let mut input = payload("Stop-first");
+    let planned = |recurring| json!([{"id": "a", "schedule": "56 13 * * *", "recurring": recurring, "prompt": "look at CI"}]);
+    input["session_crons"] = planned(false);
+    assert_eq!(stage.send(&input).blocked, None);
+    assert_eq!(stage.allowed(), ("working".into(), "waiting to be woken up: look at CI".into()));
+    input["session_crons"] = planned(true);
+    assert!(stage.send(&input).blocked.unwrap().starts_with("LOOP gate"));
+}
+
 /// Sends a stop of a subagent of the session; returns the reason if the stop is blocked.
 fn subagent_stops(stage: &Stage, agent_type: &str, id: &str, active: bool) -> Option<String> {
     let mut input = payload("SubagentStop-subagent");
