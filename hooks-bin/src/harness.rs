@@ -50,11 +50,16 @@ pub fn run(hook: &'static Hook) -> ExitCode {
     let usual = env.get("COPILOT_CLI").and_then(|_| Dialect::find("copilot"));
     let (agent, is_known) = match given.as_slice() {
         [] => (usual, true),
+        // By a run, for its own session.
+        ["--run"] => (None, true),
         ["--agent", name] => {
             Dialect::find(name).map_or((usual, false), |agent| (Some(agent), true))
         }
         _ => (usual, false),
     };
+    if given.is_empty() && env.brings_hooks() {
+        return exchange(|bytes| stand_by(hook, &env, agent, bytes), |_, _| ());
+    }
     if is_known {
         return speak(hook, agent);
     }
@@ -72,6 +77,19 @@ pub fn run(hook: &'static Hook) -> ExitCode {
         },
         |said, bytes| note_panic(hook, said, bytes),
     )
+}
+
+/// Leaves the run's own session to the hooks that the run passed to it. The sessions that its agent
+/// starts in turn have no others.
+fn stand_by(
+    hook: &'static Hook,
+    env: &Env,
+    agent: Option<&'static Dialect>,
+    bytes: io::Result<&[u8]>,
+) -> Reply {
+    let input = bytes.as_ref().ok().and_then(|bytes| Input::parse(bytes).ok()).unwrap_or_default();
+    let is_covered = Call::new(hook.name, &input, env).is_of_our_loop();
+    if is_covered { Reply::default() } else { serve(hook, env, agent, bytes) }
 }
 
 /// Reads standard input and answers it on behalf of a hook.

@@ -42,8 +42,8 @@ const MANAGED: &str = "/etc/claude-code/managed-settings.json";
 const MEMORY: &str = "autoMemoryDirectory";
 
 /// The message if two settings files, or one and the plugin, register the same hook.
-const TWICE: &str = "the hooks are installed twice, so each event is handled twice and a failing \
-                     test run counts as two; uninstall one of them, or disable the plugin";
+const TWICE: &str = "the hooks are installed twice, so in your own sessions each event is handled \
+                     twice and a failing test run counts as two; uninstall one of them, or disable the plugin";
 
 /// Those of a project's permissions that apply only in a trusted folder.
 const TRUSTED_ONLY: [&str; 2] = ["allow", "additionalDirectories"];
@@ -71,7 +71,7 @@ pub struct ClientOptions {
     takes_budget: bool,
     /// Why no hooks guard the agent, if none do.
     pub unguarded: Option<String>,
-    /// The agent that was passed hooks which report its first prompt.
+    /// The agent whose hooks report its first prompt, whether they were passed or are installed.
     pub hooked: Option<&'static str>,
     /// The agent that is held by resuming its session, because its stop fires no hook.
     pub resumed_at_stop: Option<&'static str>,
@@ -97,11 +97,10 @@ impl ClientOptions {
         let settings = settings_of(env, project, &client, !config.workspace.in_place);
         let installed = installed(env, project, &settings);
         let hooks = hooks_to_pass(&settings, &installed, &client, version);
+        options.hooked = hooks.as_ref().ok().map(|_| client.dialect.name);
         let mut findings = vec![match hooks {
             Ok(hooks) if hooks.is_empty() => Finding::Good("hooks are installed".to_owned()),
             Ok(hooks) => {
-                let speaks = hooks.get("hooks").and_then(|all| all.get("UserPromptSubmit"));
-                options.hooked = speaks.map(|_| client.dialect.name);
                 options.settings = hooks;
                 Finding::Good("the hooks next to ralph-loop are passed to the agent".to_owned())
             }
@@ -110,6 +109,7 @@ impl ClientOptions {
                 Self::without_hooks(why, config)
             }
         }];
+        findings.extend(completion(&config.agent.command));
         if is_twice(&installed) {
             findings.push(Finding::Note(TWICE.to_owned()));
         }
@@ -123,7 +123,7 @@ impl ClientOptions {
     }
 
     /// Returns the finding about an agent that no hooks guard.
-    pub(super) fn without_hooks(why: &str, config: &Config) -> Finding {
+    pub fn without_hooks(why: &str, config: &Config) -> Finding {
         if config.agent.unguarded {
             return Finding::Note(why.to_owned());
         }
@@ -216,8 +216,14 @@ impl ClientOptions {
         }
     }
 
+    /// Returns whether hooks are passed to the agent, so that installed ones have nothing to do.
+    pub fn brings_hooks(&self) -> bool {
+        self.settings.contains_key("hooks")
+    }
+
     /// Returns the agent's command line with these options added.
     pub fn applied_to(&self, line: &str, turn: &Start<'_>, run_dir: &RunDir) -> io::Result<String> {
+        let line = &completed(line);
         let Some(client) = Client::find(line) else { return Ok(line.to_owned()) };
         let (agent, mut options) = (client.dialect, Vec::new());
         let is_chosen = ["--resume", "-r", "--continue"].iter().any(|flag| client.has(flag))
@@ -234,10 +240,24 @@ impl ClientOptions {
         options.extend(passed.options);
         let budget = if self.takes_budget && !client.has(BUDGET) { turn.budget_usd } else { None };
         options.extend(budget.map(|sum| format!("{BUDGET} {sum:.4}")));
-        let line =
-            if options.is_empty() { line.to_owned() } else { client.with(&options.join(" ")) };
+        let line = if options.is_empty() { line.clone() } else { client.with(&options.join(" ")) };
         Ok(passed.before + &line)
     }
+}
+
+/// Returns the command line of a known agent with the options that its row starts it with and the line
+/// lacks, by whichever name: a script that starts `claude -p` lets nothing be written or read.
+pub fn completed(line: &str) -> String {
+    let Some(client) = Client::find(line) else { return line.to_owned() };
+    let missing = client.missing();
+    if missing.is_empty() { line.to_owned() } else { client.with(&missing.join(" ")) }
+}
+
+/// Returns the finding about a command line that is completed.
+pub(super) fn completion(line: &str) -> Option<Finding> {
+    let whole = completed(line);
+    let is_changed = whole != line;
+    is_changed.then(|| Finding::Note(format!("the agent's command is completed: `{whole}`")))
 }
 
 /// Returns the hooks that these settings, and the plugin that they enable, register.
@@ -256,7 +276,8 @@ fn is_twice(installed: &[Registered]) -> bool {
     !installed.iter().all(|hook| seen.insert((&hook.event, hook.hook)))
 }
 
-/// Returns the hooks next to this program that are not installed, or why no hook guards the agent.
+/// Returns the hooks next to this program, or why no hook guards the agent. Installed ones are relied on
+/// only where none can be passed: whether the client can run them is seen at its first prompt.
 fn hooks_to_pass(
     settings: &[String],
     installed: &[Registered],
@@ -272,16 +293,15 @@ fn hooks_to_pass(
     let version = version.ok_or("the agent does not answer `--version`, so it gets no hooks")?;
     let folder = folder_of_this_program().unwrap_or_default();
     let is_beside = |hook: &str| is_executable(&folder.join(hook));
-    let passed = Registrations::of(version, &quoted(&folder)).only(|event, hook| {
-        let is_installed = installed.iter().any(|own| own.event == event && own.hook == hook);
-        is_beside(hook) && !is_installed
-    });
+    let passed = Registrations::of_run(version, &quoted(&folder)).only(|_, hook| is_beside(hook));
+    let is_guarded = installed.iter().any(|own| own.event == "PreToolUse");
     if passed.events().is_empty() {
-        let why = "no hooks guard the agent; install them, or copy them next to ralph-loop";
-        return if installed.is_empty() { Err(why) } else { Ok(Map::new()) };
+        let why = "no hooks guard the agent; copy them next to ralph-loop";
+        return if is_guarded { Ok(Map::new()) } else { Err(why) };
     }
     if client.has("--settings") {
-        return Err("the agent's command has --settings, so no hooks are passed; install them");
+        let why = "the agent's command has --settings, so no hooks are passed; install them";
+        return if is_guarded { Ok(Map::new()) } else { Err(why) };
     }
     // Registrations can always be added to empty settings.
     let text = merge("", &passed).unwrap_or_default();

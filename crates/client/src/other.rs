@@ -6,7 +6,7 @@ use ralph_project::finding::Finding;
 use ralph_project::install::{HOOK_NAMES, Registrations, merge};
 use serde_json::{Value, json};
 
-use super::options::ClientOptions;
+use super::options::{ClientOptions, completion};
 use crate::command::{folder_of_this_program, is_executable};
 
 /// The name of our MCP server in the agent's settings.
@@ -24,7 +24,7 @@ impl ClientOptions {
         let are_here = HOOK_NAMES.iter().all(|hook| is_executable(&folder.join(hook)));
         options.servers.extend(our_server());
         let name = agent.name;
-        let mut findings = Vec::new();
+        let mut findings: Vec<Finding> = completion(&config.agent.command).into_iter().collect();
         if are_here {
             let text = merge("", &Registrations::of_agent(agent, &folder)).unwrap_or_default();
             options.settings = serde_json::from_str(&text).unwrap_or_default();

@@ -28,6 +28,9 @@ pub const WORKER: &str = "RALPH_WORKER";
 /// The variable behind [`Env::mailbox`].
 pub const MAILBOX: &str = "RALPH_INTERNAL__MAILBOX";
 
+/// The variable behind [`Env::brings_hooks`].
+pub const HOOKS: &str = "RALPH_INTERNAL__HOOKS";
+
 /// Defines methods that return the folder named by a variable: `name: "VARIABLE";`.
 macro_rules! folders {
     ($($(#[$doc:meta])* $name:ident: $variable:expr;)*) => {
@@ -75,6 +78,11 @@ impl Env {
         };
         let process = || std::env::vars_os().filter_map(wanted).collect();
         Self { vars: Some(self.vars.clone().unwrap_or_else(process)) }
+    }
+
+    /// Returns whether a run passed its own hooks to the client, so that installed ones stand by.
+    pub fn brings_hooks(&self) -> bool {
+        self.get(HOOKS).is_some()
     }
 
     /// Returns all variables that are valid UTF-8.

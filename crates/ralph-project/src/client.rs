@@ -62,6 +62,30 @@ impl<'a> Client<'a> {
         Some(rest.strip_prefix('=').unwrap_or_else(|| words.next().unwrap_or_default()))
     }
 
+    /// Returns the options that the agent's row starts it with and that the line lacks. A line without the
+    /// row's subcommand does something else.
+    pub fn missing(&self) -> Vec<String> {
+        let Dialect { start, behind, instead, .. } = self.dialect;
+        if !behind.is_empty() && self.command.args.iter().all(|word| word.text() != *behind) {
+            return Vec::new();
+        }
+        let has_any = |option: &str| {
+            let mut rows = instead.iter().map(|names| names.split(' '));
+            let names = rows.find(|names| names.clone().any(|name| name == option));
+            names.map_or(self.has(option), |mut names| names.any(|name| self.has(name)))
+        };
+        let words = start.split(' ').skip_while(|word| !word.starts_with('-'));
+        let mut options: Vec<String> = Vec::new();
+        for word in words.filter(|word| *word != "-") {
+            match options.last_mut() {
+                Some(last) if !word.starts_with('-') => *last = format!("{last} {word}"),
+                _ => options.push(word.to_owned()),
+            }
+        }
+        options.retain(|option| !has_any(option.split(' ').next().unwrap_or_default()));
+        options
+    }
+
     /// Returns the line with further options right after the program, where no pipe and no
     /// redirection can swallow them.
     pub fn with(&self, options: &str) -> String {
@@ -139,6 +163,31 @@ mod tests {
             "cl'aud'e -p",
         ] {
             check(line, None);
+        }
+    }
+
+    #[test]
+    fn what_a_command_line_lacks_is_what_its_row_has() {
+        let missing = |line: &str| Client::find(line).unwrap().missing().join(" ");
+        let rest = "--dangerously-skip-permissions --output-format stream-json --verbose";
+        assert_eq!(missing("claude -p"), rest);
+        assert_eq!(
+            missing("claude --print --permission-mode acceptEdits --verbose"),
+            "--output-format stream-json"
+        );
+        assert_eq!(
+            missing("claude -p --dangerously-skip-permissions --output-format=json"),
+            "--verbose"
+        );
+        assert_eq!(
+            missing("codex exec -"),
+            "--json --dangerously-bypass-approvals-and-sandbox --dangerously-bypass-hook-trust --skip-git-repo-check"
+        );
+        assert_eq!(missing("codex review"), "");
+        assert_eq!(missing("kimi -p 'x'"), "--output-format stream-json");
+        assert_eq!(missing("kimi"), "--output-format stream-json -p \"$(cat)\"");
+        for agent in crate::dialect::AGENTS.iter().filter(|agent| !agent.start.is_empty()) {
+            assert_eq!(missing(agent.start), "", "{}", agent.name);
         }
     }
 

@@ -18,13 +18,15 @@ pub(crate) struct Client {
     pub(crate) home: Scratch,
     pub(crate) session: String,
     pub(crate) vars: Vec<(String, String)>,
+    /// The hooks' arguments.
+    pub(crate) args: &'static [&'static str],
 }
 
 impl Client {
     pub(crate) fn in_project(project: &Utf8Path) -> Self {
         let session = "2f34ec4b-e866-4eb9-9c21-1d11a42caab5".to_owned();
         let (project, cwd) = (project.to_owned(), project.to_owned());
-        Self { project, cwd, home: Scratch::new(), session, vars: Vec::new() }
+        Self { project, cwd, home: Scratch::new(), session, vars: Vec::new(), args: &[] }
     }
 
     pub(crate) fn in_repo(test: &TestRepo) -> Self {
@@ -47,7 +49,10 @@ impl Client {
         let all = input.as_object_mut().unwrap();
         all.extend(fields.as_object().unwrap().clone());
         let mut command = program(hook, self.home.root());
-        command.env("CLAUDE_PROJECT_DIR", &self.cwd).envs(self.vars.iter().cloned());
+        command
+            .args(self.args)
+            .env("CLAUDE_PROJECT_DIR", &self.cwd)
+            .envs(self.vars.iter().cloned());
         let output = run_with_input(&mut command, input.to_string().as_bytes());
         assert_eq!(output.status.code(), Some(0));
         assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));

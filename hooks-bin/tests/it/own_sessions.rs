@@ -4,6 +4,7 @@ use serde_json::json;
 use test_support::TestRepo;
 
 use crate::client::{Client, PRE_TOOL};
+use crate::run::Run;
 
 #[test]
 fn a_person_is_asked_and_an_agent_of_a_loop_is_denied() {
@@ -130,4 +131,32 @@ fn without_a_session_id_reads_are_kept_in_the_shared_log() {
     assert_eq!(client.edit_denied("Edit", "src/lib.rs"), None);
     let log = fs_err::read_to_string(test.root().join(".ralph/session.log")).unwrap();
     assert!(log.contains("Read: ") && log.contains("src/lib.rs"), "{log}");
+}
+
+/// A run brings its own hooks; those of settings would count everything twice. The sessions that its agent
+/// starts in turn have only these.
+#[test]
+fn installed_hooks_leave_the_session_of_a_run_to_those_of_the_run() {
+    let run = Run::new("");
+    let agent = run.agent();
+    assert!(agent.prompted("work").is_some());
+    let brought = run.agent().with("RALPH_INTERNAL__HOOKS", "passed");
+    let brought = Client { session: agent.session.clone(), ..brought };
+    assert_eq!(brought.bash_denied("git push"), None);
+    let by_run = Client { args: &["--run"], ..brought };
+    assert!(by_run.bash_denied("git push").is_some());
+    let helper = run.agent().with("RALPH_INTERNAL__HOOKS", "passed");
+    let helper = Client { session: "another".to_owned(), ..helper };
+    assert!(helper.bash_denied("git push").is_some(), "a helper is guarded");
+}
+
+#[test]
+fn what_would_happen_after_a_run_is_denied_in_runs_only() {
+    let run = Run::new("");
+    for tool in ["CronCreate", "SetGoal"] {
+        let reason = run.agent().denied(tool, json!({"cron": "* * * * *", "prompt": "go on"}));
+        assert!(reason.unwrap().contains("rule later"), "{tool}");
+        assert_eq!(run.person().denied(tool, json!({"prompt": "go on"})), None);
+    }
+    assert_eq!(run.agent().denied("ScheduleWakeup", json!({"prompt": "go on"})), None);
 }

@@ -185,6 +185,8 @@ tables! {
         stalled_after: u64 = 3, Integer, "RALPH_STALLED_AFTER", "stalled-after";
         /// When the agent reaches its usage limit, wait until the limit resets.
         wait_for_quota: bool = true, Switch, "RALPH_WAIT_FOR_QUOTA", "wait-for-quota";
+        /// How long to wait in all for a service that the agent cannot reach, before the run ends.
+        wait_for_service: Seconds = Seconds(1800), Seconds, "RALPH_WAIT_FOR_SERVICE", "wait-for-service";
         /// Maximum cost of a run in US dollars; 0 means no limit.
         #[serde(deserialize_with = "amount")]
         max_cost_usd: f64, Number, "RALPH_MAX_COST_USD", "max-cost";

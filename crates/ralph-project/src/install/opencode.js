@@ -12,6 +12,12 @@ export const Ralph = async ({ directory }) => {
     }
   }
   return {
+    // It waits for its service in silence, which a run could not tell from a hang.
+    event: async ({ event }) => {
+      const status = event.type === "session.status" ? event.properties.status : {}
+      if (process.env.RALPH_RUN && status.type === "retry")
+        console.log(JSON.stringify({ type: "ralph.waiting", until: status.next, message: status.message }))
+    },
     "tool.execute.before": async ({ tool, sessionID }, { args }) => {
       const event = { hook_event_name: "PreToolUse", session_id: sessionID, tool_name: tool, tool_input: args }
       const reason = ask("ralph-pre-tool", event).permissionDecisionReason

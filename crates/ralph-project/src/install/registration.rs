@@ -21,8 +21,15 @@ pub const STOP_TIMEOUT: u32 = 7200;
 
 /// In a pattern, `Bash` matches no other tool; without one, it would match `Monitor` too.
 const GUARDED: Option<&str> = Some("Bash|Monitor|Edit|MultiEdit|Write|NotebookEdit|mcp__.*");
+const GUARDED_IN_RUNS: Option<&str> =
+    Some("Bash|Monitor|Edit|MultiEdit|Write|NotebookEdit|CronCreate|SetGoal|mcp__.*");
 const COMMANDS: Option<&str> = Some("Bash|Monitor|mcp__.*");
 const RECORDED: Option<&str> = Some("Bash|Monitor|Read|Edit|MultiEdit|Write|NotebookEdit|mcp__.*");
+
+/// The first client that refuses what a hook must judge if the hook is missing, broken or late, and
+/// the events for which it does. A stop or a result is never refused for that.
+const REFUSES_SINCE: ClientVersion = ClientVersion::new(2, 1, 295);
+const REFUSED: [&str; 2] = ["PreToolUse", "UserPromptSubmit"];
 
 /// The versions were found by comparing the event lists of the packages on the registry.
 const TABLE: [Row; 13] = [
@@ -72,6 +79,8 @@ pub(super) struct Entry {
     kind: &'static str,
     command: String,
     timeout: u32,
+    #[serde(rename = "onFailure", skip_serializing_if = "Option::is_none")]
+    on_failure: Option<&'static str>,
 }
 
 impl Registrations {
@@ -80,7 +89,8 @@ impl Registrations {
         let (known, unknown): (Vec<Row>, Vec<Row>) =
             TABLE.into_iter().partition(|(_, since, ..)| *since <= client);
         let group = |(event, _, hook, matcher, timeout): Row| {
-            let entry = Entry { kind: "command", command: format!("{folder}/{hook}"), timeout };
+            let command = format!("{folder}/{hook}");
+            let entry = Entry { kind: "command", command, timeout, on_failure: None };
             (event, Group { matcher, hooks: [entry] })
         };
         let left_out = |(event, since, ..): Row| LeftOut { event, since };
@@ -88,6 +98,22 @@ impl Registrations {
             groups: known.into_iter().map(group).collect(),
             left_out: unknown.into_iter().map(left_out).collect(),
         }
+    }
+
+    /// Returns those that a run passes to this client. They say so, because hooks that are installed as
+    /// well leave the session to them.
+    pub fn of_run(client: ClientVersion, folder: &str) -> Self {
+        let mut all = Self::of(client, folder);
+        for (event, Group { matcher, hooks: [entry] }) in &mut all.groups {
+            entry.command.push_str(" --run");
+            if client >= REFUSES_SINCE && REFUSED.contains(event) {
+                entry.on_failure = Some("block");
+            }
+            if *matcher == GUARDED {
+                *matcher = GUARDED_IN_RUNS;
+            }
+        }
+        all
     }
 
     /// Returns those for a run of an agent other than Claude Code, with the hooks in this folder.
@@ -110,7 +136,8 @@ impl Registrations {
     fn of_events(agent: &'static Dialect, command: impl Fn(&str) -> String) -> Self {
         let group = |(event, _, hook, matcher, timeout): Row| {
             let timeout = if agent.millis { timeout * 1000 } else { timeout };
-            let entry = Entry { kind: "command", command: command(hook), timeout };
+            let command = command(hook);
+            let entry = Entry { kind: "command", command, timeout, on_failure: None };
             let group = Group { matcher: matcher.map(|_| "*"), hooks: [entry] };
             Some((agent.own_event(event)?, group))
         };
@@ -169,6 +196,22 @@ mod tests {
         check("2.1.63", &["StopFailure"]);
         check("2.0.77", &["StopFailure", "TaskCompleted", "TeammateIdle"]);
         check("2.0.55", &["PostToolUseFailure", "StopFailure", "TaskCompleted", "TeammateIdle"]);
+    }
+
+    #[test]
+    fn a_run_has_calls_refused_that_no_hook_judges() {
+        let refused = |client: &str| {
+            let run = Registrations::of_run(client.parse().unwrap(), "h");
+            let own = Registrations::of(client.parse().unwrap(), "h");
+            let is_marked = |(_, group): &&(&'static str, Group)| {
+                let [entry] = &group.hooks;
+                entry.on_failure == Some("block")
+            };
+            assert_eq!(own.groups.iter().filter(is_marked).count(), 0);
+            run.groups.iter().filter(is_marked).map(|(event, _)| *event).collect::<Vec<_>>()
+        };
+        assert_eq!(refused("2.1.295"), ["UserPromptSubmit", "PreToolUse"]);
+        assert_eq!(refused("2.1.294"), [""; 0]);
     }
 
     #[test]
