@@ -15,7 +15,7 @@ use crate::plan_choice::with_plan_of_run;
 use crate::run::look_for_recovery;
 use crate::run::record::is_work_left_in;
 use crate::run::start::{
-    Preflight, examine_copy, findings, held_by, preflight, take_lock, troubles,
+    Preflight, examine_copy, findings, held_by, hooks_that_fail, preflight, take_lock, troubles,
 };
 use crate::terminal::{View, counted, say};
 use board::{Tip, progress_path};
@@ -46,6 +46,8 @@ pub(crate) fn run(
             findings.extend(all(&preflight)?);
             if !findings.iter().any(Finding::is_problem) {
                 findings.extend(try_to_escape(&preflight)?);
+                let Preflight { options, config, workspace, .. } = &preflight;
+                findings.extend(hooks_that_fail(options, config, &workspace.doors)?);
             }
             findings.iter().for_each(show);
             let problems = findings.iter().filter(|finding| finding.is_problem()).count();

@@ -110,6 +110,7 @@ pub(crate) fn situation<'a>(
     // Story branches belong to the server once they are pushed.
     let is_users = record.process.server.is_empty();
     let waiting = if is_users { Waiting::find(&source, &record.target)? } else { None };
+    situation.waiting_stories = waiting.as_ref().map_or(0, |waiting| waiting.stories);
     situation.waiting =
         waiting.map(|waiting| (waiting.in_words(record.rebase_problem.as_deref()), waiting.branch));
     situation.notes = look_for_recovery(project)?;

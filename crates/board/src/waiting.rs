@@ -16,6 +16,8 @@ pub struct Waiting {
     /// The short name of the branch with the work.
     pub branch: String,
     commits: usize,
+    /// How many stories that is.
+    pub stories: usize,
     cause: Cause,
 }
 
@@ -28,9 +30,9 @@ impl Waiting {
         let git = source.git();
         let name = ours_for(&git, target)?;
         let [theirs, ours] = look_at(&git, [target, &name])?;
-        let found = |branch: &str, commits, cause| {
+        let found = |branch: &str, (commits, stories), cause| {
             let (target, branch) = (target.to_owned(), branch.to_owned());
-            Some(Self { target, branch, commits, cause })
+            Some(Self { target, branch, commits, stories, cause })
         };
         let head = if theirs.is_here { None } else { resolve(&git, "HEAD")? };
         if let Some(work) = &ours.commit {
@@ -43,7 +45,8 @@ impl Waiting {
                     (_, Some(path)) => Cause::Elsewhere(path.to_owned()),
                     (tip, None) => why_not_here(source, target, tip.as_deref(), work)?,
                 };
-                return Ok(found(&name, commits, cause));
+                let stories = count(&git, work, base, &["--grep=^Ralph-Story: "])?;
+                return Ok(found(&name, (commits, stories), cause));
             }
         }
         let (Some(tip), false) = (theirs.commit, theirs.is_here) else { return Ok(None) };
@@ -52,7 +55,8 @@ impl Waiting {
         if commits == 0 {
             return Ok(None);
         }
-        Ok(found(target, commits, Cause::NotCheckedOut))
+        // That is where they were to land.
+        Ok(found(target, (commits, 0), Cause::NotCheckedOut))
     }
 
     /// Whether the work is on the target branch itself, which is just not checked out.
@@ -62,7 +66,7 @@ impl Waiting {
 
     /// Describes it in one line. `misfit` is why the last run could not rebase it.
     pub fn in_words(&self, misfit: Option<&str>) -> String {
-        let Self { target, branch, commits, cause } = self;
+        let Self { target, branch, commits, cause, .. } = self;
         if self.is_landed() {
             let commits = counted(*commits, "commit is", "commits are");
             return format!(
@@ -94,7 +98,7 @@ mod tests {
 
     fn in_words(cause: Cause, misfit: Option<&str>) -> String {
         let (target, branch) = ("main".to_owned(), "ralph/main".to_owned());
-        Waiting { target, branch, commits: 2, cause }.in_words(misfit)
+        Waiting { target, branch, commits: 2, stories: 2, cause }.in_words(misfit)
     }
 
     #[test]

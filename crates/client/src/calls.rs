@@ -4,6 +4,8 @@ use std::collections::VecDeque;
 
 use serde_json::Value;
 
+use super::unjudged::Unjudged;
+
 /// How many calls are kept for readers that poll rarely.
 const MOST_KEPT: usize = 256;
 
@@ -71,7 +73,7 @@ impl Calls {
     }
 
     /// Records the results of calls; returns the last one that was refused, if any.
-    pub(super) fn end(&mut self, event: &Value) -> Option<String> {
+    pub(super) fn end(&mut self, event: &Value, unjudged: &mut Unjudged) -> Option<String> {
         let parts = event.get("message").and_then(|message| message.get("content")?.as_array());
         let mut last = None;
         for part in parts.into_iter().flatten() {
@@ -85,7 +87,9 @@ impl Calls {
             let Some(at) = self.open.iter().position(|(call, _)| call == id) else { continue };
             let (_, call) = self.open.remove(at);
             let is_error = part.get("is_error").and_then(Value::as_bool) == Some(true);
-            let Some(why) = refusal(part.get("content")).filter(|_| is_error) else { continue };
+            let why = refusal(part.get("content")).filter(|_| is_error);
+            unjudged.result(id, why.as_deref());
+            let Some(why) = why else { continue };
             self.refused.push(RefusedCall { call: call.clone(), why });
             last = Some(call);
         }
@@ -163,7 +167,7 @@ mod tests {
 
     fn end(calls: &mut Calls, id: &str, text: &Value) -> Option<String> {
         let part = json!({"tool_use_id": id, "is_error": true, "content": text});
-        calls.end(&json!({"message": {"content": [part]}}))
+        calls.end(&json!({"message": {"content": [part]}}), &mut Unjudged::default())
     }
 
     #[test]

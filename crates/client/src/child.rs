@@ -41,6 +41,8 @@ const LOST: &str = "\
 pub struct Supervision<'a> {
     /// How long the agent may run.
     pub deadline: Option<Duration>,
+    /// How much longer than that it may run, because it waited for its service.
+    pub waited: &'a dyn Fn(&Stream) -> Duration,
     /// How long it may print nothing while none of our hooks is running.
     pub silence: Option<Duration>,
     /// How long it has to exit after SIGTERM.
@@ -52,8 +54,8 @@ pub struct Supervision<'a> {
     /// Whether an agent that has been silent since its result still waits for its own background
     /// work, and not only for a command that it forgot.
     pub awaits_work: &'a dyn Fn(&Stream) -> bool,
-    /// Returns why the agent must be ended at once: it does something forbidden.
-    pub forbids: &'a dyn Fn(&Stream) -> Option<String>,
+    /// Returns why the agent must be ended at once, if it must.
+    pub forbids: &'a dyn Fn(&Stream) -> Option<RunEnd>,
 }
 
 /// How the agent's process ended.
@@ -71,6 +73,8 @@ pub enum RunEnd {
     Signalled(Signal),
     /// It did something forbidden.
     Forbidden(String),
+    /// No hook judges what it does.
+    Unguarded(String),
 }
 
 /// An agent that has ended.
@@ -248,17 +252,21 @@ impl Supervision<'_> {
         if let Some(signal) = self.interrupts.signal() {
             return Some(RunEnd::Signalled(signal));
         }
-        if let Some(why) = (self.forbids)(seen) {
-            return Some(RunEnd::Forbidden(why));
+        if let Some(end) = (self.forbids)(seen) {
+            return Some(end);
         }
         // Finished work must not be lost because of what follows it.
         let has_result = seen.verdict.is_some();
-        if let Some(limit) = self.deadline.filter(|limit| begun.elapsed() >= *limit) {
+        let spent = |limit: &Duration| begun.elapsed() >= *limit + (self.waited)(seen);
+        if let Some(limit) = self.deadline.filter(spent) {
             return Some(if has_result { RunEnd::Finished } else { RunEnd::Overdue(limit) });
         }
         let patience = self.grace.max(TIDY_GRACE);
         if has_result && heard.elapsed() >= patience && !(self.awaits_work)(seen) {
             return Some(RunEnd::Finished);
+        }
+        if seen.waits.is_waiting() {
+            return None;
         }
         let silent = self.silence.filter(|limit| heard.elapsed() >= *limit)?;
         Some(if has_result { RunEnd::Finished } else { RunEnd::Silent(silent) })

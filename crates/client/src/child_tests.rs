@@ -44,6 +44,8 @@ fn refusals_are_recognized_in_the_streams_of_all_agents() {
         let found = match run(name, code).refusal() {
             Some(Refusal::Later(None)) => "later",
             Some(Refusal::Later(Some(_))) => "at a time",
+            Some(Refusal::Down) => "down",
+            Some(Refusal::Unreachable) => "unreachable",
             Some(Refusal::Key) => "key",
             Some(Refusal::Full) => "full",
             None => "none",

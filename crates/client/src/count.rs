@@ -60,6 +60,8 @@ pub struct Count {
 pub(super) struct Process {
     pub(super) tokens: Option<u64>,
     pub(super) cost_usd: Option<f64>,
+    /// The tokens of earlier processes whose cost was not known and is included.
+    pub(super) covered: u64,
 }
 
 impl Count {
@@ -83,7 +85,9 @@ impl Count {
         let earlier = if is_whole { self.earlier } else { Totals::default() };
         let cost = result.get("total_cost_usd").and_then(sum);
         let tokens = [session, tokens_of(result)].into_iter().find(|sum| *sum > 0);
+        let is_new = cost.is_some() && earlier.cost_usd == 0.0;
         Process {
+            covered: if is_new { earlier.tokens } else { 0 },
             tokens: tokens.map(|tokens| tokens - earlier.tokens),
             cost_usd: cost.map(|cost| (cost - earlier.cost_usd).max(0.0)),
         }
@@ -147,7 +151,19 @@ mod tests {
             seen.line(format!(r#"{{"type":"result",{sums}}}"#).as_bytes());
             assert_eq!((seen.tokens, seen.totals().tokens), (1020, 3060), "{tokens}");
             assert!((seen.cost_usd.unwrap() - 0.01).abs() < 1e-9, "{:?}", seen.cost_usd);
+            assert_eq!(seen.covered_tokens, 0);
         }
+    }
+
+    /// The first process was killed before it said what it cost.
+    #[test]
+    fn a_cost_that_was_not_known_comes_with_the_resumed_session() {
+        let earlier = "s 2040 0".parse::<SessionSoFar>().unwrap().totals;
+        let mut seen = Stream::of_agent_in("/", earlier);
+        seen.line(
+            br#"{"type":"result","total_cost_usd":0.03,"modelUsage":{"m":{"inputTokens":3060}}}"#,
+        );
+        assert_eq!((seen.tokens, seen.cost_usd, seen.covered_tokens), (1020, Some(0.03), 2040));
     }
 
     #[test]

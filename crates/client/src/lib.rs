@@ -16,6 +16,8 @@ mod refusal;
 pub mod signals;
 mod stream;
 mod translate;
+mod unjudged;
+mod waits;
 
 pub use calls::Ran;
 pub use child::{AgentRun, RunEnd, Session, Supervision, Turn};
@@ -25,7 +27,7 @@ pub use command::{
 };
 pub use count::{SessionSoFar, Totals};
 pub use keeper::keep;
-pub use options::{ClientOptions, Start};
+pub use options::{ClientOptions, Start, completed};
 pub use output::{each_line_of_log, seen_in_log};
 pub use processes::{Descendants, end_left_by_checks, end_processes_of, processes_of};
 pub use readable::Readable;

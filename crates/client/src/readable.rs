@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::calls::{Calls, short, text_of};
 use super::translate::translated;
+use super::unjudged::Unjudged;
 use run_history::words::{dollars, printable, printable_lines, thousands};
 
 /// How many lines of a call's result are shown.
@@ -73,7 +74,7 @@ impl Readable {
     /// Returns the first lines of a call's result, or why the call was refused.
     fn returned(&mut self, event: &Value) -> Vec<String> {
         let before = self.calls.refused.len();
-        let _ = self.calls.end(event);
+        let _ = self.calls.end(event, &mut Unjudged::default());
         let refused: Vec<String> = self
             .calls
             .refused

@@ -16,13 +16,13 @@ const JUST_NOW: SignedDuration = SignedDuration::from_mins(10);
 const LIMITS: &str = "\
     claude ai usage limit reached|claude usage limit reached|usage limit reached|you've hit your |\
     you have hit your |you've reached your |you have reached your |you're out of extra usage|\
-    you are out of extra usage";
+    you are out of extra usage|you have exceeded your |you've exceeded your ";
 
 /// How other messages of the service begin, after `error: `.
 const OPENINGS: &str = "\
     api error|exceeded retry limit|unexpected status|quota exceeded.|rate limit exceeded:|rate limit reached for|\
     ran into this error: |you have exhausted your|invalid api key|incorrect api key|authentication failed|\
-    not logged in|failed to get response from the ai model|failed to run prompt: |codex ran out of room|prompt is too long|401 |403 |\
+    not logged in|unable to connect to api|failed to get response from the ai model|failed to run prompt: |codex ran out of room|prompt is too long|401 |403 |\
     429 |500 |502 |503 |529 ";
 
 /// The words that may precede `limit reached`: a period, or what is limited.
@@ -32,11 +32,18 @@ const PERIODS: &str = "claude opus sonnet haiku session hourly daily weekly 5-ho
 /// if the service has a temporary outage.
 const FULL: &str =
     "context window|context_length|context length|prompt is too long|maximum context";
-const LIMITED: &str = "429|rate limit|rate_limit|usage limit|quota|too many requests";
+const LIMITED: &str =
+    "429|rate limit|rate_limit|usage limit|quota|too many requests|request allowance";
 const UNKNOWN_KEY: &str = "\
     401|403|unauthorized|api key|invalid_api_key|authentication|not logged in";
 const OUT_OF_ORDER: &str = "\
     overloaded|500|502|503|504|529|connection|fetch failed|timed out|server error|stream disconnected";
+
+/// What a program says that does not reach its service, or is not given a process by the system.
+const UNREACHABLE: &str = "\
+    enotfound|eai_again|name resolution|could not resolve|econnrefused|connection refused|connectionrefused|\
+    failedtoopensocket|enetunreach|ehostunreach|network is unreachable|no route to host|\
+    unable to connect to api|eagain|resource temporarily unavailable";
 
 /// Advice that agents print in a line below their message.
 const HINTS: &str =
@@ -48,8 +55,12 @@ const LONGEST_MESSAGE: usize = 240;
 /// Why the service did not answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refusal {
-    /// A usage limit or an outage; with the time of its reset in Unix seconds, if it is known.
+    /// A usage limit; with the time of its reset in Unix seconds, if it is known.
     Later(Option<i64>),
+    /// The service has an outage.
+    Down,
+    /// The agent does not reach the service.
+    Unreachable,
     /// The service does not accept the key, or nobody is logged in.
     Key,
     /// The context is too large.
@@ -90,8 +101,18 @@ impl Refusal {
         if matches!(status, Some(401 | 403)) || is_about(UNKNOWN_KEY) {
             return Some(Self::Key);
         }
+        if Self::is_unreachable(&text) {
+            return Some(Self::Unreachable);
+        }
         let is_out = matches!(status, Some(500..=599)) || is_about(OUT_OF_ORDER);
-        is_out.then_some(Self::Later(None))
+        is_out.then_some(Self::Down)
+    }
+
+    /// Returns whether these are the words of a program that does not reach its service. They may be
+    /// about anything if the program has done anything.
+    pub fn is_unreachable(text: &str) -> bool {
+        let text = text.to_lowercase();
+        UNREACHABLE.split('|').any(|cause| text.contains(cause))
     }
 
     /// Returns the refusal for an HTTP status that some agents use as exit code: 429 becomes 173.
@@ -130,7 +151,9 @@ fn names(text: &str, cause: &str) -> bool {
 
 fn is_limit(line: &str) -> bool {
     // `You've hit your stride` is not a limit.
-    let is_spoken_to = begins(line, LIMITS) && (line.contains("limit") || line.contains("usage"));
+    let is_about = |word: &&str| line.contains(*word);
+    let is_spoken_to =
+        begins(line, LIMITS) && ["limit", "usage", "allowance"].iter().any(|word| is_about(&word));
     is_spoken_to || names_a_period(line)
 }
 

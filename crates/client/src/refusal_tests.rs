@@ -16,6 +16,10 @@ fn check(text: &str, expected: Option<&str>) {
     assert_eq!(Refusal::at_the_end(text, noon()), later(expected), "{text}");
 }
 
+fn is_down(text: &str) {
+    assert_eq!(Refusal::at_the_end(text, noon()), Some(Refusal::Down), "{text}");
+}
+
 #[test]
 fn known_wordings_of_usage_limits_and_outages_are_recognized() {
     check("Claude AI usage limit reached|1794830400", Some("2026-11-16T12:00:00Z"));
@@ -35,9 +39,9 @@ fn known_wordings_of_usage_limits_and_outages_are_recognized() {
     );
     check("usage limit reached; resets soon", None);
     for outage in ["Connection error.", "500 Internal server error", "Request timed out."] {
-        check(&format!("API Error: {outage}"), None);
+        is_down(&format!("API Error: {outage}"));
     }
-    check("API Error: 529 {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\"}}", None);
+    is_down("API Error: 529 {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\"}}");
     let three = Some("2026-11-15T15:00:00Z");
     check("Claude usage limit reached. Your limit will reset at 3pm (UTC).", three);
 }
@@ -67,7 +71,10 @@ fn messages_of_other_agents_are_recognized() {
         ("401 bad key", Refusal::Key),
         ("Codex ran out of room in the model's context window. Start a new thread.", Refusal::Full),
         ("Prompt is too long", Refusal::Full),
-        ("503 Service Unavailable", Refusal::Later(None)),
+        ("503 Service Unavailable", Refusal::Down),
+        ("API Error: Unable to connect to API (ConnectionRefused)", Refusal::Unreachable),
+        ("API Error: getaddrinfo ENOTFOUND api.example.com", Refusal::Unreachable),
+        ("You have exceeded your premium request allowance", Refusal::Later(None)),
     ] {
         assert_eq!(Refusal::at_the_end(text, noon()), Some(expected), "{text}");
     }
@@ -79,7 +86,8 @@ fn an_agent_error_that_names_a_service_problem_is_a_refusal() {
         ("bad key", Some(401), Some(Refusal::Key)),
         ("[API Error: {\"error\":{\"code\":\"invalid_api_key\"}}]", None, Some(Refusal::Key)),
         ("retried 5 times. Last error: 429 Please try again later.", None, later(None)),
-        ("anything", Some(503), later(None)),
+        ("anything", Some(503), Some(Refusal::Down)),
+        ("You have exceeded your premium request allowance", Some(402), later(None)),
         ("the model's maximum context length is 8", Some(400), Some(Refusal::Full)),
         ("Reached max session turns for this session.", None, None),
         ("wrote 1500 lines, 4290 bytes", None, None),

@@ -13,6 +13,8 @@ use super::calls::{Calls, keep_end, short, text_of};
 use super::count::{Count, Totals, tokens_of};
 use super::refusal::Refusal;
 use super::translate::translated;
+use super::unjudged::Unjudged;
+use super::waits::Waits;
 
 /// Why a truncated event, which may have been a result, counts as a failure; this holds until
 /// another event follows.
@@ -29,6 +31,8 @@ pub struct Stream {
     pub calls: Calls,
     /// Tokens used by this process.
     pub tokens: u64,
+    /// Tokens of the resumed session's earlier processes whose cost is in `cost_usd` as well.
+    pub covered_tokens: u64,
     /// The token counter.
     pub count: Count,
     /// Its context.
@@ -41,6 +45,12 @@ pub struct Stream {
     pub rejected: Option<Option<i64>>,
     /// The service's refusal, if that was the last error that the agent reported.
     pub refused: Option<Refusal>,
+    /// Hooks that gave no verdict.
+    pub unjudged: Unjudged,
+    /// Why the client could not save its session, if it could not.
+    pub unsaved: Option<String>,
+    /// The time in which the agent itself waited for its service.
+    pub waits: Waits,
     /// The end of what it printed.
     pub said: Said,
     /// When it last printed anything.
@@ -86,6 +96,8 @@ pub struct Verdict {
     pub api_status: Option<u16>,
     /// Why the session ended.
     pub reason: Option<String>,
+    /// Why the client did not start, if it did not.
+    pub startup: Option<String>,
 }
 
 impl Stream {
@@ -97,6 +109,11 @@ impl Stream {
     /// Returns what the session has used, including this process.
     pub fn totals(&self) -> Totals {
         self.count.totals(self.tokens, self.cost_usd)
+    }
+
+    /// Returns how many calls ran although a hook gave no verdict.
+    pub fn unguarded_calls(&self) -> usize {
+        self.unjudged.of_calls(self.calls.count)
     }
 
     fn does(&mut self, what: String) {
@@ -132,7 +149,7 @@ impl Stream {
             // An agent that prints half a result has not reported success.
             Err(error) if error.is_eof() && self.session.is_some() && self.verdict.is_none() => {
                 let (text, reason) = (short(&text), Some(HALF.to_owned()));
-                self.verdict = Some(Verdict { is_error: true, text, api_status: None, reason });
+                self.verdict = Some(Verdict { is_error: true, text, reason, ..Verdict::default() });
             }
             Err(_) => {}
         }
@@ -144,14 +161,19 @@ impl Stream {
         if let Some(session) = text_of(event, "session_id") {
             self.session = Some(session.to_owned());
         }
+        self.waits.take(kind, event);
         let role = event.pointer("/message/role").and_then(Value::as_str);
         match (kind, text_of(event, "subtype")) {
             ("assistant", _) => self.assistant(event),
             ("message", _) if role == Some("assistant") => self.assistant(event),
             ("user", _) => {
-                if let Some(call) = self.calls.end(event) {
+                if let Some(call) = self.calls.end(event, &mut self.unjudged) {
                     (self.now.doing, self.now.is_refused) = (call, true);
                 }
+            }
+            ("system", Some("informational")) => self.unjudged.message(event, self.calls.count),
+            ("system", Some("session_writes_lost")) => {
+                self.unsaved = Some(text_of(event, "error_code").unwrap_or("unknown").to_owned());
             }
             ("result", _) => self.result(event),
             ("system", Some("api_retry")) => {
@@ -179,7 +201,7 @@ impl Stream {
         let wait = event.pointer("/error/data/responseHeaders/retry-after");
         let wait = wait.and_then(|wait| wait.as_str()?.parse::<i64>().ok());
         self.refused = match (refusal, wait) {
-            (Some(Refusal::Later(None)), Some(wait)) => {
+            (Some(Refusal::Later(None) | Refusal::Down), Some(wait)) => {
                 Some(Refusal::Later(Some(now.as_second().saturating_add(wait))))
             }
             (refusal, _) => refusal,
@@ -221,6 +243,7 @@ impl Stream {
     fn result(&mut self, event: &Value) {
         let process = self.count.process(event);
         self.cost_usd = process.cost_usd.or(self.cost_usd);
+        self.covered_tokens = process.covered;
         self.tokens = process.tokens.unwrap_or(self.tokens);
         let models = event.get("modelUsage").and_then(Value::as_object).into_iter().flatten();
         self.context.windows.extend(models.filter_map(|(name, usage)| {
@@ -231,7 +254,8 @@ impl Stream {
             && event.get("exitCode").and_then(Value::as_i64).unwrap_or(0) == 0
             && text_of(event, "status") != Some("error");
         let status = event.get("api_error_status").and_then(Value::as_u64);
-        let error = reported_error(event, "result").map(|(message, _)| message);
+        let first = || event.pointer("/errors/0").and_then(Value::as_str).map(str::to_owned);
+        let error = reported_error(event, "result").map(|(message, _)| message).or_else(first);
         let last = || if is_fine { self.said.text.trim().to_owned() } else { String::new() };
         self.verdict = Some(Verdict {
             is_error: !is_fine || kind.is_some(),
@@ -239,6 +263,7 @@ impl Stream {
             api_status: status.and_then(|status| status.try_into().ok()),
             // Older clients report the reason only as the kind of error.
             reason: text_of(event, "terminal_reason").or(kind).map(str::to_owned),
+            startup: text_of(event, "startup_failure_reason").map(str::to_owned),
         });
     }
 

@@ -4,7 +4,7 @@ use ralph_core::plan::StoryCounts;
 use serde_json::{Value, json};
 
 use crate::history::RunHistory;
-use crate::needs::{Needs, Review};
+use crate::needs::{Needs, Review, Situation};
 use crate::run::{NoteKind, Run};
 use crate::words::{counted, line, local_time};
 
@@ -34,7 +34,7 @@ impl RunHistory {
     }
 
     /// Summarises the stories of a finished run's plans, and what needs a person.
-    pub fn what_remains(&self, needs: &Needs, review: &Review) -> String {
+    pub fn what_remains(&self, needs: &Needs, review: &Review, situation: &Situation) -> String {
         let StoryCounts { open, done, blocked, .. } = self.counts();
         let all = counted(open + done + blocked, "story", "stories");
         let mut plans: Vec<&str> = self.stories.iter().map(|story| &*story.key.plan).collect();
@@ -49,6 +49,9 @@ impl RunHistory {
             if !names.is_empty() {
                 parts.push(format!("{} {what} ({})", names.len(), names.join(", ")));
             }
+        }
+        if let Some((count, branch)) = self.waiting_stories(situation) {
+            parts.push(format!("{count} of them not on your branch but on {branch}"));
         }
         if open > 0 {
             parts.push(format!("{open} left"));

@@ -17,6 +17,8 @@ pub struct Situation {
     pub is_running: bool,
     /// A message about landed work that is not in the user's files, and its branch.
     pub waiting: Option<(String, String)>,
+    /// How many stories landed there, and not where they were to land.
+    pub waiting_stories: usize,
     /// Other tasks for a person: merge requests, what a killed run left behind.
     pub notes: Vec<String>,
     /// Files that only the loop writes, relative to the top of the repository.
@@ -144,6 +146,13 @@ impl RunHistory {
         others.extend(run.into_iter().flat_map(|run| self.requests(run)));
         others.extend(situation.notes.iter().map(|note| line(note)));
         Needs { stories: self.blocked(run.unwrap_or(&nothing)), others }
+    }
+
+    /// Returns how many stories wait on which branch, unless a pull request takes them on.
+    pub fn waiting_stories<'a>(&self, situation: &'a Situation) -> Option<(usize, &'a str)> {
+        let (_, branch) = situation.waiting.as_ref()?;
+        let is_waiting = situation.waiting_stories > 0 && self.request_of(branch).is_none();
+        is_waiting.then_some((situation.waiting_stories, branch))
     }
 
     /// Returns the address of the pull request of a run's branch, unless the last try failed.

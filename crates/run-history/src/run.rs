@@ -241,6 +241,10 @@ impl Run {
             self.attempts.push(Attempt { key, worker, began_at, ..Attempt::default() });
             self.attempts.len() - 1
         });
+        if let Event::IterationFinished { includes_earlier: true, .. } = &record.event {
+            let earlier = self.attempts.iter_mut().take(at).filter(|attempt| attempt.key == key);
+            earlier.for_each(|attempt| attempt.cost_usd = attempt.cost_usd.or(Some(0.0)));
+        }
         let Some(attempt) = self.attempts.get_mut(at) else { return };
         match &record.event {
             Event::Checked { .. } => checked(&mut attempt.checks, record),

@@ -204,6 +204,16 @@ impl Tally {
         reported.or(if tokens > 0 { Some(price * tokens as f64) } else { None })
     }
 
+    /// Records that a result includes the cost of these tokens of a story, which an earlier process of its
+    /// session used and did not report.
+    pub fn cover(&mut self, key: &StoryKey, tokens: u64) {
+        self.run.price.known.add(Spent { tokens, ..Spent::default() });
+        let story = &mut self.stories.entry(key.clone()).or_default().spent;
+        for spent in [story, &mut self.run.spent] {
+            spent.unpriced = spent.unpriced.saturating_sub(tokens);
+        }
+    }
+
     /// Books the cost of an ended session, divided among its stories by their tokens. `has_result`
     /// is whether it ended with a result, which includes the cost unless the agent reports none.
     pub fn book_session(

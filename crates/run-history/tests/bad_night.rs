@@ -86,7 +86,7 @@ fn every_rendering_has_the_same_numbers() {
     let lines = format!(
         "{}\n{}; {}\n{}\n{}\n{}",
         run.account(),
-        history.what_remains(&needs, &review),
+        history.what_remains(&needs, &review, &night.situation),
         needs.in_words(),
         history.cost(&run).receipt(),
         needs.lines().join("\n"),

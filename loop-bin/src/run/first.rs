@@ -13,7 +13,7 @@ use super::choose::show_position;
 use super::decide::Finish;
 use super::recover;
 use super::scripts::{self, STARTED, ScriptRequest};
-use super::start::{desk, failed_before, findings, run_baseline, take_waiting};
+use super::start::{desk, failed_before, findings, hooks_that_fail, run_baseline, take_waiting};
 use super::state::{Conductor, Slot};
 use crate::exit::Failure;
 use crate::terminal::counted;
@@ -85,6 +85,13 @@ fn prepare_first(run: &mut Conductor) -> Result<Option<Finish>, Failure> {
             Finding::Note(text) | Finding::Good(text) | Finding::Later(text) => {
                 run.view.warn(text);
             }
+        }
+    }
+    let hooks = hooks_that_fail(&context.options, config, &run.desk(0)?.copy.doors)?;
+    for found in hooks {
+        match found {
+            Finding::Problem(text) => return Err(Failure::because(text)),
+            Finding::Note(text) | Finding::Good(text) | Finding::Later(text) => run.view.warn(text),
         }
     }
     if config.verify.baseline == Baseline::Skip {

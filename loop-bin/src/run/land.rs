@@ -314,6 +314,7 @@ pub(super) fn end_iteration(
         duration_s: work.facts.duration.unwrap_or_default().as_secs_f64(),
         tokens: work.facts.tokens,
         cost_usd: work.facts.cost_usd,
+        includes_earlier: work.facts.includes_earlier,
         why,
     };
     let doors = &run.desk(work.slot)?.copy.doors;
@@ -372,7 +373,10 @@ pub(super) fn entry(attempt: &Attempt, facts: &Facts, status: ProgressStatus) ->
         weakened: None,
         proof: facts.second_look.proof.as_ref().map(Proof::in_words),
         review: facts.second_look.review.as_ref().map(Reviewed::in_words),
-        remarks: facts.second_look.review.iter().flat_map(Reviewed::remarks).collect(),
+        remarks: {
+            let review = facts.second_look.review.iter().flat_map(Reviewed::remarks);
+            review.chain(facts.second_look.unguarded.clone()).collect()
+        },
         summary: facts.summary.clone(),
     }
 }
@@ -382,7 +386,8 @@ fn remarks(facts: &Facts, passed: &Passed) -> Vec<(&'static str, String)> {
     let weakened = passed.weakened.iter().map(|what| ("tests weakened", what.clone()));
     let weak = facts.second_look.proof.iter().filter(|proof| **proof == Proof::Hollow);
     let weak = weak.map(|proof| ("not shown", proof.in_words()));
-    let mut remarks: Vec<_> = weakened.chain(weak).collect();
+    let unguarded = facts.second_look.unguarded.iter().map(|what| ("unguarded", what.clone()));
+    let mut remarks: Vec<_> = weakened.chain(weak).chain(unguarded).collect();
     let found = facts.second_look.review.iter().flat_map(Reviewed::remarks);
     remarks.extend(found.map(|what| ("review", what)));
     remarks

@@ -181,10 +181,10 @@ fn follow(run: &mut Conductor, mut work: UnderWay, mut end: WorkEnd) -> Result<(
     };
     count_waves(run, &work, &end);
     let limits = &run.context.config.limits;
-    let quota = if let WorkEnd::Quota(reset) = end { Some(reset) } else { None };
+    let trouble = if let WorkEnd::Quota(trouble) = &end { Some(trouble.clone()) } else { None };
     let mut next = after(&mut run.record.tally, end, &work.key, session, limits);
-    if let (Some(reset), Next::Discard(_, then)) = (quota, &mut next)
-        && wait::take_over(run, &work, reset)
+    if let (Some(trouble), Next::Discard(_, then)) = (trouble, &mut next)
+        && wait::take_over(run, &work, &trouble)
     {
         *then = Then::GoOn;
     }
@@ -294,7 +294,7 @@ fn end_iteration(
     match then {
         Then::End(finish) => run.end_with(finish),
         _ if is_stopped => run.end_with(Finish::stopped_by(scripts::POST_ITERATION)),
-        Then::Wait(reset) => wait::for_service(run, reset),
+        Then::Wait(trouble) => wait::for_service(run, &trouble),
         Then::GoOn => {
             // Otherwise stories without results would keep a run without limits going forever.
             let most = run.context.config.limits.stalled_after;
@@ -329,6 +329,11 @@ pub(super) fn book(run: &mut Conductor, slot: usize, mut work: Option<&mut Under
     let Some((session, stories)) = ended else { return };
     note_windows(run, &session);
     let (cost, has_result) = (session.seen.cost_usd, session.seen.verdict.is_some());
+    let covered = session.seen.covered_tokens;
+    if let Some(work) = work.as_mut().filter(|_| covered > 0 && cost.is_some()) {
+        run.record.tally.cover(&work.key, covered);
+        work.facts.includes_earlier = true;
+    }
     let booked = run.record.tally.book_session(&stories, cost, has_result);
     let total: f64 = booked.iter().map(|(_, cost)| cost).sum();
     for (key, cost_usd) in booked {

@@ -9,7 +9,7 @@ use ralph_base::state::Event;
 use ralph_project::config::Skip;
 use ralph_project::under_way::Attempt;
 
-use super::decide::{Finish, free_agents, pause};
+use super::decide::{Finish, Trouble, free_agents, pause, pause_of};
 use super::notify::{Notice, notify};
 use super::record::Pause;
 use super::scripts::NEXT_ITERATION;
@@ -17,32 +17,31 @@ use super::state::{Conductor, UnderWay, Waiting};
 use crate::terminal::{Tone, in_words};
 
 /// Whether another agent can continue until the limit resets.
-pub(super) fn take_over(run: &mut Conductor, work: &UnderWay, reset: Option<i64>) -> bool {
+pub(super) fn take_over(run: &mut Conductor, work: &UnderWay, trouble: &Trouble) -> bool {
     let fallback = &run.context.config.agent.fallback;
     if fallback.is_empty() {
         return false;
     }
     let agent = &work.attempt.agent;
     let now = Timestamp::now().as_second();
-    let until = now + i64::try_from(pause(reset, now, 1).as_secs()).unwrap_or(0);
+    let until = now + i64::try_from(pause(trouble.reset(), now, 1).as_secs()).unwrap_or(0);
     run.record.tally.run.limited.insert(agent.clone(), until);
     let Some(next) = free_agents(fallback, &run.record.tally, now).next() else { return false };
     let named = |name: String| run.context.agent_name(&Attempt { agent: name, ..Attempt::now() });
     let [limited, next] = [named(agent.clone()), named(next.to_owned())];
     let (limited, next) = (limited.unwrap_or("the agent"), next.unwrap_or("the agent"));
-    run.view.warn(format!("{limited}: usage limit reached; {next} takes over until it resets"));
+    let ends = if matches!(trouble, Trouble::Limit(_)) { "resets" } else { "answers" };
+    run.view.warn(format!("{limited}: {}; {next} takes over until it {ends}", trouble.in_words()));
     true
 }
 
-/// Waits until the usage limit resets.
-pub(super) fn for_service(run: &mut Conductor, reset: Option<i64>) {
+/// Waits until the usage limit resets, or for a service that does not answer.
+pub(super) fn for_service(run: &mut Conductor, trouble: &Trouble) {
     let now = || Timestamp::now().as_second();
     let streak = run.record.tally.run.quota_streak;
-    let length = pause(reset, now(), streak);
-    let why = match reset {
-        Some(_) => "usage limit reached",
-        None => "the agent's service refuses requests",
-    };
+    let patience = Duration::from_secs(run.context.config.limits.wait_for_service.0);
+    let length = pause_of(trouble, now(), streak, patience).unwrap_or_default();
+    let (why, reset) = (&trouble.in_words(), trouble.reset());
     // One message suffices for a long outage.
     if streak <= 1 {
         let until = Timestamp::now() + length;

@@ -28,6 +28,9 @@ use crate::terminal::{self, Tone, in_words};
 use crate::{here, housekeeping, pr};
 use client::Descendants;
 
+/// The exit code if stories wait for a person on a branch of the loop's own, as for a blocked run.
+const WAITING: u8 = 8;
+
 /// Ends a run. If one step fails, that is shown, and the others still run.
 pub(super) fn finish(mut run: Conductor, finish: Finish) -> ExitCode {
     let (status, goodbye) = match finish {
@@ -226,7 +229,11 @@ fn close(
     let incomplete = context.config.run.fail_if_incomplete && remain;
     // A signal during the last script still decides the exit code.
     let finish = context.interrupts.signal().map(Finish::Manual).unwrap_or(finish);
-    ExitCode::from(finish.exit_code(incomplete))
+    match finish.exit_code(incomplete) {
+        // Nothing failed, but the user's branch lacks what is done.
+        0 if history.waiting_stories(situation).is_some() => ExitCode::from(WAITING),
+        code => ExitCode::from(code),
+    }
 }
 
 /// Everything for the last lines.
@@ -248,7 +255,7 @@ fn ending<'a>(
     Ending {
         finish,
         account: format!("{done}, {took} total; {spent}"),
-        remains: history.has_plans().then(|| history.what_remains(&needs, &review)),
+        remains: history.has_plans().then(|| history.what_remains(&needs, &review, situation)),
         open: history.counts().open,
         needs,
         review: review.story_lines(),

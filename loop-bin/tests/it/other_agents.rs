@@ -99,6 +99,31 @@ fn the_fallback_agent_takes_over_at_a_usage_limit() {
     assert!(!stage.note("qwen").contains("--resume"), "another agent's session is none of its own");
 }
 
+/// They say nothing until the limit has reset, which is longer than their time; that costs no attempt.
+#[test]
+fn an_agent_that_waits_for_its_service_itself_is_not_ended() {
+    let retrying = r#"{"role":"meta","type":"turn.step.retrying","delay_ms":4000,"status_code":429,"error_message":"429 Usage limit reached. Try again in 4 seconds"}"#;
+    let failed = r#"{"type":"model.call_failure","data":{"statusCode":429}}'; says '{"type":"model.call_finished","data":{"outcome":"error"}}"#;
+    let plugin = r#"{"type":"ralph.waiting","until":'$(($(date +%s) + 4))'000}"#;
+    for (name, line, next) in [
+        ("kimi", retrying, r#"{"role":"assistant","content":"on it"}"#),
+        ("copilot", failed, r#"{"type":"model.call_start","data":{}}"#),
+        ("opencode", plugin, r#"{"type":"text","sessionID":"s","part":{"text":"on it"}}"#),
+    ] {
+        let stage = stage(ONE, HEARD);
+        let does = format!("says '{line}'; sleep 4; says '{next}'; echo x >new.txt");
+        agent(&stage, name, &does);
+        let ran =
+            run(&stage, &["--agent", name, "--timeout", "3", "--silence", "2", "--attempts", "1"]);
+        ran.ended(0).says("1 story landed");
+        // Without a limit, the same is a hang.
+        let stage = self::stage(ONE, HEARD);
+        agent(&stage, name, "says '{\"type\":\"other\"}'; sleep 20; echo x >new.txt");
+        let ran = run(&stage, &["--agent", name, "--silence", "1", "--attempts", "1"]);
+        ran.ended(8).says("the agent printed nothing for 1 second");
+    }
+}
+
 #[test]
 fn a_story_chooses_its_agent_and_its_model() {
     let stage = stage("- [ ] US-001: First (agent: qwen) (model: q1)\n", HEARD);

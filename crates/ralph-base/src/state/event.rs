@@ -143,6 +143,9 @@ pub enum Event {
         duration_s: f64,
         tokens: Option<u64>,
         cost_usd: Option<f64>,
+        /// Whether that includes the cost of interrupted attempts, whose session it resumed.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        includes_earlier: bool,
         /// Why the story did not land, in one line.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         why: Option<String>,

@@ -32,6 +32,8 @@ pub(crate) struct StoryPart {
     pub(crate) title: String,
     /// `done`, `to review`, `blocked`, `open` or `under way`.
     pub(crate) state: &'static str,
+    /// Whether it landed, to review or not.
+    pub(crate) done: bool,
     /// What to review, why it is blocked, or what it waits for.
     pub(crate) why: String,
     /// The stories that wait for it, and the command that reopens it, if it is blocked.
@@ -160,6 +162,7 @@ impl Sources<'_> {
         } else if let Some((attempt, id)) = landed {
             self.review.of(key).clone_into(&mut part.why);
             part.state = if part.why.is_empty() { "done" } else { "to review" };
+            part.done = true;
             part.worker.clone_from(&attempt.worker);
             part.commit = id.chars().take(8).collect();
             let commit = commits.get(id).cloned().unwrap_or_default();

@@ -138,6 +138,8 @@ pub(super) struct Facts {
     pub(super) duration: Option<Duration>,
     pub(super) tokens: Option<u64>,
     pub(super) cost_usd: Option<f64>,
+    /// Whether the cost includes that of interrupted attempts at the story, which was not known.
+    pub(super) includes_earlier: bool,
     /// The agent's summary of its work.
     pub(super) summary: Option<String>,
     /// The user's messages that were in its prompt.
@@ -162,6 +164,8 @@ pub(super) struct Facts {
 pub(super) struct SecondLook {
     pub(super) proof: Option<Proof>,
     pub(super) review: Option<Reviewed>,
+    /// How many of the agent's calls no hook judged, in words.
+    pub(super) unguarded: Option<String>,
 }
 
 /// The work in an attempt's copy.

@@ -237,6 +237,8 @@ pub(super) fn agent_variables(job: &Job, desk: &Desk) -> Vec<(String, String)> {
         ("PLAN_PATH".to_owned(), desk.copy.shown_path(&job.books.plan).into_string()),
         (MAILBOX.to_owned(), desk.state().mailbox().into_string()),
         (STATE_DIR.to_owned(), desk.state().own().to_string()),
+        // Claude Code then names the reason in its output.
+        ("CLAUDE_CODE_STARTUP_FAILURE_RESULTS".to_owned(), "1".to_owned()),
     ];
     // Cleared if unused, so that nothing is inherited.
     let worker = desk.project.worker().map_or("", |worker| worker.as_str());

@@ -38,8 +38,14 @@ impl Reviewed {
             _ if matches!(run.refusal(), Some(Refusal::Later(_))) => {
                 return missing("a usage limit was reached");
             }
+            _ if matches!(run.refusal(), Some(Refusal::Down | Refusal::Unreachable)) => {
+                return missing("the reviewer's service did not answer");
+            }
             RunEnd::Exited(_) | RunEnd::Finished => {}
-            RunEnd::Silent(_) | RunEnd::Signalled(_) | RunEnd::Forbidden(_) => {
+            RunEnd::Silent(_)
+            | RunEnd::Signalled(_)
+            | RunEnd::Forbidden(_)
+            | RunEnd::Unguarded(_) => {
                 return missing("it was interrupted");
             }
         }

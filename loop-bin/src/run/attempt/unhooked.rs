@@ -15,7 +15,10 @@ use ralph_project::under_way::Attempt;
 use super::prepare::{agent_variables, working_session};
 use super::{Desk, Job};
 use crate::run::decide::test_run;
-use client::{ClientOptions, Ran, Stream};
+use client::{ClientOptions, Ran, RunEnd, Stream};
+
+/// Why nothing guards an agent that was given hooks.
+const UNHEARD: &str = "the hooks for this run were not heard from, so nothing guards it";
 
 /// An agent whose output shows its tool calls.
 pub(super) struct Unhooked<'a> {
@@ -47,15 +50,22 @@ impl<'a> Unhooked<'a> {
         }
     }
 
-    /// Why the agent must be stopped: it is running a command that the guard denies.
-    pub(super) fn forbidden(&self, seen: &Stream) -> Option<String> {
+    /// Why the agent must be stopped: it is running a command that the guard denies, or its client calls
+    /// no hooks although it could.
+    pub(super) fn forbidden(&self, seen: &Stream) -> Option<RunEnd> {
         let (env, project) = self.guard()?;
-        let new = seen.calls.ran.get(self.judged.0.replace(seen.calls.ran.len())..)?;
         let config = &self.job.context.config;
+        if self.must_be_heard() {
+            return Some(RunEnd::Unguarded(format!(
+                "{UNHEARD}; `--unguarded` goes on without them"
+            )));
+        }
+        let new = seen.calls.ran.get(self.judged.0.replace(seen.calls.ran.len())..)?;
         let around = Surroundings { project, env, config, session: None };
         new.iter().find_map(|ran| {
             let facts = around.of_command(project.work_root(), &ran.command);
-            Some(guard::check(&ran.command, &facts, &config.guard)?.to_string())
+            let denial = guard::check(&ran.command, &facts, &config.guard)?;
+            Some(RunEnd::Forbidden(denial.to_string()))
         })
     }
 
@@ -99,6 +109,11 @@ impl<'a> Unhooked<'a> {
         self.guard.get_or_init(unguarded).as_ref()
     }
 
+    /// Whether the agent is stopped if its hooks do not run: Claude Code has no reason for that.
+    fn must_be_heard(&self) -> bool {
+        self.options.hooked == Some("claude") && !self.job.context.config.agent.unguarded
+    }
+
     /// Whether hooks guard the agent: they were registered and one has run. An unknown command may have hooks
     /// of its own.
     fn is_heard(&self) -> bool {
@@ -108,9 +123,13 @@ impl<'a> Unhooked<'a> {
         if self.state.working_session().exists() {
             return true;
         }
+        let what = if self.must_be_heard() {
+            "it is stopped"
+        } else {
+            "its commands are judged by what it prints (docs/agents.md says why this happens)"
+        };
         let error = format!(
-            "{name} does not run the hooks that were passed to it, so nothing guards it; its commands \
-             are judged by what it prints (docs/agents.md says why this happens)"
+            "{name} does not run the hooks that were passed to it, so nothing guards it; {what}"
         );
         self.job.reporter.warn(error.clone());
         let phase = "registering".to_owned();

@@ -4,6 +4,7 @@ use std::cell::{Cell, LazyCell};
 use std::time::{Duration, Instant};
 
 use camino::Utf8PathBuf;
+use ralph_base::env::HOOKS;
 use ralph_base::fault;
 use ralph_base::state::{self, Event, Id, StateDir, StoryKey};
 use ralph_project::gate::{LastStop, StopStatus};
@@ -17,11 +18,11 @@ use super::prepare::agent_variables;
 use super::unhooked::Unhooked;
 use super::{Course, Desk, Job, Report, StoryTokens, Used};
 use crate::exit::Failure;
-use crate::run::decide::Allowance;
+use crate::run::decide::{Allowance, Owner};
 use crate::run::record::Context;
-use crate::terminal::{Glimpse, Tone, seconds as seconds_of};
+use crate::terminal::{Glimpse, Tone, counted, seconds as seconds_of};
 use client::{
-    AgentRun, Session, SessionSoFar, Start, Stream, Supervision, Totals, Turn,
+    AgentRun, RunEnd, Session, SessionSoFar, Start, Stream, Supervision, Totals, Turn,
     folder_of_this_program, with_files_of,
 };
 use work_copy::doors::Doors;
@@ -94,7 +95,10 @@ pub(super) fn start(
     let line = options.applied_to(&line, &turn, &desk.dir)?;
     // An agent whose program is a project file is started from the project, committed or not.
     let line = with_files_of(context.project.root(), &line);
-    let vars = agent_variables(job, desk);
+    let mut vars = agent_variables(job, desk);
+    // Cleared if unused, as those are.
+    let brought = if options.brings_hooks() { "passed" } else { "" };
+    vars.push((HOOKS.to_owned(), brought.to_owned()));
     let log = state::open_log(&log_of(context.state(), &course.attempt))?;
     Mailbox::at(desk.state().mailbox()).empty()?;
     state::remove_if_there(desk.state().working_session())?;
@@ -146,7 +150,11 @@ fn watch(
 ) -> Result<Watched, Failure> {
     let (context, begun) = (&job.context, Instant::now());
     let deadline = allowance.time.map(|(time, _)| time);
-    let is_late = || deadline.is_some_and(|limit| begun.elapsed() >= limit);
+    // What the agent waits for its service does not count, except for the run's own limit.
+    let is_runs = matches!(allowance.time, Some((_, Owner::Run)));
+    let waited = |seen: &Stream| if is_runs { Duration::ZERO } else { seen.waits.so_far() };
+    let has_waited = Cell::new(Duration::ZERO);
+    let is_late = || deadline.is_some_and(|limit| begun.elapsed() >= limit + has_waited.get());
     let is_said = Cell::new(false);
     let beat = || {
         if (is_late() || context.is_interrupted()) && !is_said.replace(true) {
@@ -158,19 +166,26 @@ fn watch(
     let unhooked = |seen: &Stream| (seen.calls.count > 0).then(|| &*shown_by_output);
     let watch = Supervision {
         deadline,
+        waited: &waited,
         silence: context.config.agent.silence.limit(),
         beat: &beat,
         awaits_work: &|seen| {
             last_stop(&state, seen.session.as_deref()) == Some(StopStatus::Working)
         },
-        forbids: &|seen| unhooked(seen)?.forbidden(seen),
+        forbids: &|seen| unguarded(seen).or_else(|| unhooked(seen)?.forbidden(seen)),
         ..supervision(context)
     };
     let mailbox = Mailbox::at(desk.state().mailbox());
     let (mut shown, mut looked) = (live.shown, None::<Instant>);
+    let is_warned = Cell::new(false);
     let facts = &mut course.facts;
     let turn = live.session.watch(&watch, Some(&mailbox), &mut |seen| {
         show(job, seen, &mut shown);
+        has_waited.set(waited(seen));
+        if seen.unguarded_calls() > 0 && !is_warned.replace(true) {
+            let (story, said) = (&job.key.story, &seen.unjudged.said);
+            job.reporter.warn(format!("{story}: a call ran unguarded: {said}"));
+        }
         unhooked(seen).inspect(|agent| agent.note_tests(seen));
         if looked.is_none_or(|looked| looked.elapsed() >= LOOKS_EVERY) {
             looked = Some(Instant::now());
@@ -182,6 +197,11 @@ fn watch(
     fault::point("loop.agent-ended");
     let (seen, took) = (live.session.seen(), begun.elapsed());
     unhooked(&seen).inspect(|agent| agent.note_tests(&seen));
+    if seen.unguarded_calls() > 0 {
+        let calls = counted(seen.unguarded_calls(), "call", "calls");
+        facts.second_look.unguarded =
+            Some(format!("unguarded for {calls}: {}", seen.unjudged.said));
+    }
     let tokens = seen.tokens.saturating_sub(live.tokens());
     live.book(&job.key, tokens);
     *facts.duration.get_or_insert_default() += took;
@@ -204,6 +224,12 @@ fn watch(
             Watched { session, totals: seen.totals(), said, ended: None, used }
         }
     })
+}
+
+/// Why an agent must be ended whose client says that hooks judge nothing any more.
+fn unguarded(seen: &Stream) -> Option<RunEnd> {
+    let said = &seen.unjudged.said;
+    seen.unjudged.is_lasting().then(|| RunEnd::Unguarded(said.clone()))
 }
 
 /// The agent's last message.
@@ -315,6 +341,7 @@ pub(in crate::run) fn refused_in(
 pub(super) fn supervision(context: &Context) -> Supervision<'_> {
     Supervision {
         deadline: None,
+        waited: &|_| Duration::ZERO,
         silence: None,
         grace: Duration::from_secs(context.config.agent.grace.0),
         interrupts: &context.interrupts,

@@ -87,6 +87,14 @@ fn conclude(
     let session = session.or_else(|| working_session(&state));
     let agent = context.agent_name(attempt).unwrap_or_default().to_owned();
     facts.session = session.map(|id| SessionSoFar { id, totals, agent });
+    if let Some(code) = ended.as_ref().and_then(|run| run.seen.unsaved.as_ref()) {
+        let story = &attempt.story;
+        job.reporter.warn(format!(
+            "{story}: the client could not save its session ({code}), so nothing can resume it; is the \
+             disk full?"
+        ));
+        facts.session = None;
+    }
     let claim = Claim::load(&state, &attempt.story);
     let agents = read_agents_plan(job, desk, attempt)?;
     report_findings(job, agents.findings.clone());

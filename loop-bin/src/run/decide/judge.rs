@@ -10,6 +10,7 @@ use ralph_project::config::Limits;
 use ralph_project::strikes::{HookRollback, with_cause};
 use serde::{Deserialize, Serialize};
 
+use super::pause::{Trouble, pause_of};
 use super::pick::{Allowance, Owner};
 use crate::saved::RETRY;
 use crate::terminal::seconds;
@@ -37,8 +38,8 @@ pub(crate) enum WorkEnd {
     RedWithOthers(String),
     /// A person is needed, or the story's own budget is exhausted.
     Blocked(String),
-    /// The service's usage limit; with the time of its reset in Unix seconds, if given.
-    Quota(Option<i64>),
+    /// The service did not answer.
+    Quota(Trouble),
     /// A signal arrived while the agent was working.
     Signalled(Signal),
     /// A signal arrived while the work was being checked.
@@ -181,7 +182,11 @@ fn ended_badly(judged: &Judged<'_>, run: &AgentRun) -> Option<WorkEnd> {
         RunEnd::Forbidden(why) => {
             return Some(WorkEnd::failed(format!("the agent ran a forbidden command: {why}")));
         }
+        RunEnd::Unguarded(why) => return Some(WorkEnd::AgentFailed(unguarded(why))),
         RunEnd::Exited(_) | RunEnd::Finished => {}
+    }
+    if run.seen.unjudged.is_prompt {
+        return Some(WorkEnd::AgentFailed(unguarded(&run.seen.unjudged.said)));
     }
     // The client exits with 0 when interrupted, so check our own signal first.
     if let Some(signal) = judged.signal {
@@ -191,25 +196,48 @@ fn ended_badly(judged: &Judged<'_>, run: &AgentRun) -> Option<WorkEnd> {
     if let (Some((_, owner)), true) = (judged.allowance.cost_usd, run.is_over_budget()) {
         return Some(used_up(owner, "cost limit"));
     }
-    let reset = match run.refusal()? {
-        Refusal::Later(reset) => reset,
+    let trouble = match run.refusal()? {
+        Refusal::Later(reset) => Trouble::Limit(reset),
+        Refusal::Down => Trouble::Down,
+        Refusal::Unreachable => Trouble::Unreachable(unreached(run)),
         Refusal::Key => return Some(WorkEnd::Impossible(denied(run))),
         Refusal::Full => return None,
     };
+    Some(waits(judged, trouble))
+}
+
+/// Waits for the service, or ends the run if that would take too long.
+fn waits(judged: &Judged<'_>, trouble: Trouble) -> WorkEnd {
+    let (limits, reset) = (judged.limits, trouble.reset());
     let left = reset.map(|reset| reset.saturating_sub(Timestamp::now().as_second()));
     let wait = Duration::from_secs(u64::try_from(left.unwrap_or(0)).unwrap_or(0));
     let most = judged.time_left.map_or(LONGEST_WAIT, |left| left.min(LONGEST_WAIT));
-    Some(if judged.may_switch {
-        WorkEnd::Quota(reset)
-    } else if judged.limits.wait_for_quota && wait > most {
+    let patience = Duration::from_secs(limits.wait_for_service.0);
+    let is_patient = pause_of(&trouble, 0, judged.quota_streak + 1, patience).is_some();
+    if judged.may_switch {
+        WorkEnd::Quota(trouble)
+    } else if limits.wait_for_quota && wait > most {
         let wait = seconds(wait);
         WorkEnd::Spent(format!("usage limit reached; it resets in {wait}, too late for this run"))
     } else if judged.quota_streak >= MOST_WAITS {
         let later = "start again later to continue";
         WorkEnd::Spent(format!("requests still refused after {MOST_WAITS} waits; {later}"))
+    } else if !is_patient {
+        let (why, waited) = (trouble.in_words(), seconds(patience));
+        WorkEnd::Spent(format!("{why}, and did not within {waited}; start again later to continue"))
     } else {
-        WorkEnd::Quota(reset)
-    })
+        WorkEnd::Quota(trouble)
+    }
+}
+
+/// The last words of an agent that does not reach its service.
+fn unreached(run: &AgentRun) -> String {
+    last_words(run).unwrap_or("it said nothing").chars().take(200).collect()
+}
+
+/// The agent was stopped because hooks do not judge what it does.
+fn unguarded(why: &str) -> String {
+    format!("the agent was stopped, because its hooks do not run: {why}")
 }
 
 /// An end that the agent itself reports as a failure.
@@ -219,9 +247,17 @@ fn reported_badly(judged: &Judged<'_>, run: &AgentRun) -> Option<WorkEnd> {
     {
         return Some(WorkEnd::Impossible(why));
     }
+    if let Some(why) = not_started(run) {
+        return Some(WorkEnd::Impossible(why));
+    }
     let is_error = run.seen.verdict.as_ref().is_some_and(|verdict| verdict.is_error);
     if (is_error || run.exit_code() != Some(0)) && has_done_nothing(judged, run) {
-        return Some(WorkEnd::AgentFailed(own_failure(run)));
+        let is_unreached = words(run).chain(last_words(run)).any(Refusal::is_unreachable);
+        return Some(if is_unreached {
+            waits(judged, Trouble::Unreachable(unreached(run)))
+        } else {
+            WorkEnd::AgentFailed(own_failure(run))
+        });
     }
     match &run.seen.verdict {
         Some(verdict) if verdict.is_error => {
@@ -254,6 +290,19 @@ fn unusable(run: &AgentRun) -> Option<String> {
     let is_missing = run.seen.verdict.is_none() && matches!(run.exit_code(), Some(126 | 127));
     (is_missing && run.seen.said.text.is_empty() && !said.is_empty())
         .then(|| format!("the agent could not be started: {said}"))
+}
+
+/// Why the client did not even start, if so: its own files or options are wrong, and stay so.
+fn not_started(run: &AgentRun) -> Option<String> {
+    let startup = run.seen.verdict.as_ref().and_then(|verdict| verdict.startup.as_deref());
+    let is_invalid = |said: &str| said.contains("Configuration error in ");
+    let is_broken = run.seen.verdict.is_none() && run.seen.calls.count == 0;
+    let is_broken = is_broken && run.exit_code() != Some(0) && words(run).any(is_invalid);
+    let reason = startup.or(is_broken.then_some("config_file_invalid"))?;
+    let verdict = run.seen.verdict.as_ref().map(|verdict| verdict.text.as_str());
+    let said = verdict.into_iter().chain(words(run)).find(|said| !said.trim().is_empty());
+    let said = said.unwrap_or_default().trim().replace('\n', " ");
+    Some(format!("the agent does not start ({reason}): {said}"))
 }
 
 /// The service rejects our credentials, so no attempt can succeed.
@@ -356,7 +405,7 @@ mod tests {
         let limits = Limits::default();
         let after =
             |quota_streak| judge(&Judged { run: Some(&run), quota_streak, ..judged(&limits) });
-        assert_eq!(after(MOST_WAITS - 1), Some(WorkEnd::Quota(None)));
+        assert_eq!(after(MOST_WAITS - 1), Some(WorkEnd::Quota(Trouble::Limit(None))));
         assert!(matches!(after(MOST_WAITS), Some(WorkEnd::Spent(_))));
     }
 

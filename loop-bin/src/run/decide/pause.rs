@@ -1,4 +1,4 @@
-//! How long to wait at a usage limit.
+//! Why the agent's service did not answer, and how long to wait for it.
 
 use std::time::Duration;
 
@@ -8,8 +8,53 @@ use super::judge::LONGEST_WAIT;
 const FIRST_PAUSE: u64 = 60;
 const LONGEST_PAUSE: u64 = 1800;
 
+/// More waits than any patience has.
+const MOST_STEPS: u32 = 10_000;
+
 /// How many stated reset times in a row are believed.
 const BELIEVED: u32 = 3;
+
+/// Why the service did not answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Trouble {
+    /// A usage limit; with the time of its reset in Unix seconds, if given.
+    Limit(Option<i64>),
+    /// It has an outage.
+    Down,
+    /// The agent does not reach it, in the agent's words.
+    Unreachable(String),
+}
+
+impl Trouble {
+    /// The time of the reset, if it is known.
+    pub(crate) fn reset(&self) -> Option<i64> {
+        if let Self::Limit(reset) = self { *reset } else { None }
+    }
+
+    pub(crate) fn in_words(&self) -> String {
+        match self {
+            Self::Limit(_) => "usage limit reached".to_owned(),
+            Self::Down => "the agent's service is down".to_owned(),
+            Self::Unreachable(why) => format!("the agent does not reach its service ({why})"),
+        }
+    }
+}
+
+/// How long to wait at this trouble, the `streak`th in a row; `None` if all of `patience` with a service
+/// that cannot be reached is used up.
+pub(crate) fn pause_of(
+    trouble: &Trouble,
+    now: i64,
+    streak: u32,
+    patience: Duration,
+) -> Option<Duration> {
+    if !matches!(trouble, Trouble::Unreachable(_)) {
+        return Some(pause(trouble.reset(), now, streak));
+    }
+    let waited: Duration = (1..streak.min(MOST_STEPS)).map(|step| pause(None, now, step)).sum();
+    let left = patience.checked_sub(waited).filter(|left| !left.is_zero())?;
+    Some(pause(None, now, streak).min(left))
+}
 
 /// Waits until one second after the stated reset. If none is stated, or earlier ones had no effect,
 /// the pause grows. A reset that is too far in the future means that a clock has just been
@@ -29,6 +74,17 @@ pub(crate) fn pause(reset: Option<i64>, now: i64, streak: u32) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_unreachable_service_is_waited_for_as_long_as_patience_lasts() {
+        let trouble = Trouble::Unreachable("ECONNREFUSED".into());
+        let pause = |streak| pause_of(&trouble, 0, streak, Duration::from_secs(1800));
+        let seconds = (1..=6).map(|streak| pause(streak).map(|pause| pause.as_secs()));
+        let steps = [Some(60), Some(120), Some(240), Some(480), Some(900), None];
+        assert_eq!(seconds.collect::<Vec<_>>(), steps);
+        let patience = Duration::ZERO;
+        assert_eq!(pause_of(&Trouble::Down, 0, 9, patience).map(|it| it.as_secs()), Some(1800));
+    }
 
     #[test]
     fn a_wait_lasts_until_the_reset_or_backs_off() {

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::finish::Finish;
 use super::judge::{Outcome, WorkEnd};
+use super::pause::Trouble;
 use crate::terminal::counted;
 use client::signals::Signal;
 use run_history::Tally;
@@ -58,7 +59,7 @@ impl Discarding {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Then {
     GoOn,
-    Wait(Option<i64>),
+    Wait(Trouble),
     End(Finish),
 }
 
@@ -101,11 +102,11 @@ pub(crate) fn after(
             let set_aside = Some(why.clone());
             Next::Discard(Discarding { outcome: Outcome::Blocked, why, set_aside }, Then::GoOn)
         }
-        WorkEnd::Quota(reset) => {
-            let why = "usage limit reached, or the agent's service is down";
-            let end = Then::End(Finish::Budget(why.to_owned()));
-            let then = if limits.wait_for_quota { Then::Wait(reset) } else { end };
-            kept(Outcome::Quota, why, then)
+        WorkEnd::Quota(trouble) => {
+            let why = trouble.in_words();
+            let end = Then::End(Finish::Budget(why.clone()));
+            let then = if limits.wait_for_quota { Then::Wait(trouble) } else { end };
+            kept(Outcome::Quota, &why, then)
         }
         WorkEnd::Spent(why) => kept(Outcome::Budget, &why, Then::End(Finish::Budget(why.clone()))),
         WorkEnd::Signalled(signal) => {
@@ -114,8 +115,7 @@ pub(crate) fn after(
         WorkEnd::LandingStopped(signal) => Next::Leave(signal),
         WorkEnd::AgentFailed(why) => {
             let count = tally.run.agent_failures;
-            let text =
-                format!("{why}\nthe agent failed {count} times in a row before it did anything");
+            let text = format!("{why}\nthe agent itself failed {count} times in a row");
             let is_last = count >= MOST_AGENT_FAILURES;
             let then = if is_last { Then::End(Finish::Error(text)) } else { Then::GoOn };
             kept(Outcome::Interrupted, &why, then)

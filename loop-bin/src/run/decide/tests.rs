@@ -152,9 +152,11 @@ fn run_limits_end_the_run_before_the_next_story() {
 
 #[test]
 fn a_usage_limit_costs_neither_attempt_nor_iteration() {
-    let why = "usage limit reached, or the agent's service is down";
-    let path = |then| vec![(WorkEnd::Quota(Some(99)), kept(Outcome::Quota, why, then))];
-    let tally = check(&limits(|_| ()), SessionEnd::Ended, path(Then::Wait(Some(99))));
+    let why = "usage limit reached";
+    let path =
+        |then| vec![(WorkEnd::Quota(Trouble::Limit(Some(99))), kept(Outcome::Quota, why, then))];
+    let tally =
+        check(&limits(|_| ()), SessionEnd::Ended, path(Then::Wait(Trouble::Limit(Some(99)))));
     assert_eq!((tally.run.iteration, tally.attempts_at(&story())), (0, 0));
     assert_eq!(tally.run.quota_streak, 1);
     let impatient = limits(|limits| limits.wait_for_quota = false);
@@ -165,8 +167,7 @@ fn a_usage_limit_costs_neither_attempt_nor_iteration() {
 fn the_third_agent_error_in_a_row_ends_the_run_and_costs_no_attempt() {
     let ended = || WorkEnd::AgentFailed("no key".into());
     let again = || (ended(), kept(Outcome::Interrupted, "no key", Then::GoOn));
-    let end =
-        Finish::Error("no key\nthe agent failed 3 times in a row before it did anything".into());
+    let end = Finish::Error("no key\nthe agent itself failed 3 times in a row".into());
     let last = (ended(), kept(Outcome::Interrupted, "no key", Then::End(end)));
     let other = (failed("no"), kept(Outcome::Failed, "no", Then::GoOn));
     let path = vec![again(), again(), other, again(), again(), last];

@@ -15,5 +15,5 @@ pub(super) use begin::desk;
 pub(crate) use begin::{held_by, holder, run_name, start, take, take_lock};
 pub(crate) use examine::{name_in_branch, preflight, restore_files};
 pub(crate) use preflight::{Preflight, run_dir};
-pub(crate) use programs::troubles;
+pub(crate) use programs::{hooks_that_fail, troubles};
 pub(crate) use take_waiting::{follow_waiting, take_waiting};

@@ -2,22 +2,59 @@
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use camino::Utf8Path;
 use nix::unistd::geteuid;
 use ralph_base::env::Env;
+use ralph_base::supervised::{self, CheckEnd};
 use ralph_core::git::Repo;
 use ralph_core::plan::State;
 use ralph_project::checks::one_line;
 use ralph_project::config::{Config, Flag, Mode};
 use ralph_project::dialect::Dialect;
 use ralph_project::finding::Finding;
+use ralph_project::install::HOOK_NAMES;
 
 use super::plan_file::find_plan;
 use super::preflight::Preflight;
 use crate::exit::Failure;
 use crate::run::scripts::broken;
 use crate::{here, pr};
+use client::{ClientOptions, folder_of_this_program, is_executable};
+use work_copy::doors::Doors;
+
+/// How long a hook may take to say what it is, on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Findings about hooks that cannot be started where the agent will work: each is started once, and only
+/// says what it is. A hook that does not run guards nothing.
+pub(crate) fn hooks_that_fail(
+    options: &ClientOptions,
+    config: &Config,
+    doors: &Doors,
+) -> Result<Vec<Finding>, Failure> {
+    let folder = folder_of_this_program().unwrap_or_default();
+    let hooks = HOOK_NAMES.map(|name| folder.join(name)).into_iter();
+    let mut findings = Vec::new();
+    if !options.brings_hooks() {
+        return Ok(findings);
+    }
+    doors.create_folders()?;
+    for hook in hooks.filter(|hook| is_executable(hook)) {
+        let mut command = doors.agent.command(hook.as_str());
+        command.arg("--help");
+        let ran = supervised::run(command, b"", Some(PATIENCE), &|| false, false);
+        let why = match ran {
+            Ok((CheckEnd::Exited(Some(code)), _)) if ![126, 127].contains(&code) => continue,
+            Ok((_, said)) => said.trim().to_owned(),
+            Err(error) => error.to_string(),
+        };
+        let why = format!("the hook {hook} cannot be started, so it guards nothing: {why}");
+        findings.push(ClientOptions::without_hooks(&why, config));
+    }
+    Ok(findings)
+}
 
 /// Findings about agents, checks and scripts that cannot be started.
 pub(super) fn look_for_programs(
@@ -35,7 +72,8 @@ pub(super) fn look_for_programs(
     }
     let others = other_agents(preflight, &path);
     preflight.findings.extend(reviewer.map(Finding::Problem).into_iter().chain(others));
-    let skips = preflight.config.agent.command.contains("--dangerously-skip-permissions");
+    let skips = client::completed(&preflight.config.agent.command)
+        .contains("--dangerously-skip-permissions");
     if skips && geteuid().is_root() && env.get("IS_SANDBOX").is_none() {
         preflight.agent_problem(
             "the client does not accept --dangerously-skip-permissions as root; run as another \

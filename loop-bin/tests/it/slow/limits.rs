@@ -87,7 +87,7 @@ fn no_agent_starts_after_a_wait_used_up_the_time_limit() {
     let stage = Stage::new("works", TWO);
     let agent = "echo call >>\"$AGENT_NOTES/calls\"; echo 'usage limit reached'; exit 1";
     let ran = stage.run(&["--max-duration", "1", "--agent", agent]);
-    ran.ended(6).says("refuses requests; waiting").says("finished (budget)");
+    ran.ended(6).says("usage limit reached; waiting").says("finished (budget)");
     assert_eq!(stage.note("calls"), "call\n", "{}", ran.out);
 }
 
@@ -195,4 +195,39 @@ fn a_story_whose_landed_work_is_repeatedly_reverted_is_blocked() {
     ran.ended(8).says("US-001 is blocked: it is open again after 2 attempts");
     assert_eq!(ran.out.matches("US-001 done").count(), 2, "{}", ran.out);
     assert_eq!(stage.plan(), "- [!] US-001: First\n");
+}
+
+/// Nothing is wrong with the story, and an hour later the network is back.
+#[test]
+fn a_service_that_cannot_be_reached_is_waited_for_up_to_a_limit() {
+    for words in [
+        "getaddrinfo ENOTFOUND api.example.com",
+        "connect ECONNREFUSED",
+        "fork: Resource temporarily unavailable",
+    ] {
+        let stage = Stage::new("works", ONE);
+        let agent =
+            format!("echo call >>\"$AGENT_NOTES/calls\"; echo 'Error: {words}' >&2; exit 1");
+        let args = ["--wait-for-service", "2", "--attempts", "1", "--agent", &agent];
+        let ran = stage.run(&args);
+        ran.ended(6)
+            .says("the agent does not reach its service (Error: ")
+            .says("; waiting for 2 seconds");
+        ran.says("and did not within 2 seconds").says("finished (budget)");
+        assert_eq!((stage.note("calls").as_str(), stage.plan().as_str()), ("call\ncall\n", ONE));
+    }
+}
+
+/// What is wrong with the client's own files is wrong at the next try as well.
+#[test]
+fn a_client_that_does_not_start_is_tried_once() {
+    let line = r#"{"type":"result","subtype":"error_during_execution","is_error":true,"errors":["Configuration error in /x/.claude.json: JSON Parse error"],"startup_failure_reason":"config_file_invalid"}"#;
+    let older = "Configuration error in /x/.claude.json: JSON Parse error";
+    for said in [line, older] {
+        let stage = Stage::new("works", ONE);
+        let agent = format!("echo call >>\"$AGENT_NOTES/calls\"; echo '{said}'; exit 1");
+        let ran = stage.run(&["--agent", &agent]);
+        ran.ended(1).says("the agent does not start (config_file_invalid): Configuration error in");
+        assert_eq!((stage.note("calls").as_str(), stage.plan().as_str()), ("call\n", ONE));
+    }
 }

@@ -1,4 +1,4 @@
-//! The hooks next to the loop are passed to the client, and none of them twice.
+//! A run passes the hooks next to the loop to the client, and notices if they do not run.
 
 use std::collections::BTreeSet;
 
@@ -75,42 +75,92 @@ fn an_older_client_gets_only_events_it_supports() {
     assert_eq!(given(&silent), []);
 }
 
+/// Whether a client can run what settings register is not known before it does; what the run passes is.
 #[test]
-fn installed_hooks_are_not_passed_again() {
-    let guard = |event: &str| {
-        format!(
-            r#"{{"hooks":{{"{event}":[{{"hooks":[{{"type":"command","command":"/x/ralph-pre-tool"}}]}}]}}}}"#
-        )
-    };
-    for place in [
-        "repo/.claude/settings.json",
-        "repo/.claude/settings.local.json",
-        "home/.claude/settings.json",
-    ] {
-        let stage = stage_with(&HOOKS);
-        stage.repo.scratch().file(place, guard("PreToolUse"));
-        run(&stage, DEFAULT, &[], "2.1.325").ended(0);
-        assert!(!events(&stage).contains("PreToolUse") && events(&stage).len() == 12, "{place}");
-    }
+fn a_run_brings_its_own_hooks_whatever_is_installed() {
+    let guard = r#"{"hooks":{"PreToolUse":[{"hooks":[{"type":"command","command":"/x/ralph-pre-tool"}]}]}}"#;
     let stage = stage_with(&HOOKS);
+    stage.repo.scratch().file("home/.claude/settings.json", guard);
     run(&stage, "x", &["install", "--client-version", "2.1.325"], "2.1.325").ended(0);
-    run(&stage, DEFAULT, &["doctor"], "2.1.325").ended(0).says("ok       hooks are installed");
     run(&stage, DEFAULT, &[], "2.1.325").ended(0);
-    assert!(!stage.note("arguments").contains("--settings"));
+    let given = given(&stage);
+    assert_eq!(given.len(), 13);
+    assert!(given.iter().all(|(_, command)| command.ends_with(" --run")), "{given:?}");
+    let settings: serde_json::Value = serde_json::from_str(&stage.note("settings")).unwrap();
+    assert_eq!(settings["hooks"]["PreToolUse"][0]["hooks"][0]["onFailure"], "block");
+    assert!(settings["hooks"]["Stop"][0]["hooks"][0].get("onFailure").is_none());
 }
 
 #[test]
-fn hooks_in_path_count_only_if_the_agent_finds_them() {
+fn installed_hooks_are_relied_on_where_none_can_be_passed() {
     let stage = stage_with(&HOOKS);
-    let hooks = test_support::fixtures().join("../plugin/hooks/hooks.json");
-    let hooks = fs_err::read_to_string(hooks).unwrap();
-    stage.repo.write(".claude/settings.json", &hooks);
-    stage.repo.commit_all("for everybody");
-    run(&stage, DEFAULT, &["doctor"], "2.1.325").ended(0).says("ok       hooks are installed");
-    // Another `ralph-loop` without hooks comes first, so our folder is not searched.
-    stage.repo.scratch().script("bin/ralph-loop", "#!/bin/sh\n");
-    run(&stage, DEFAULT, &[], "2.1.325").ended(0);
-    assert_eq!(events(&stage).len(), 13);
+    run(&stage, "x", &["install", "--client-version", "2.1.325"], "2.1.325").ended(0);
+    stage.repo.write("own.json", "{}");
+    stage.repo.commit_all("own settings");
+    let agent = "claude --settings own.json -p";
+    run(&stage, agent, &["doctor"], "2.1.325").ended(0).says("ok       hooks are installed");
+    run(&stage, agent, &[], "2.1.325").ended(0);
+    assert!(!stage.note("arguments").contains("passed-settings"));
+}
+
+/// The hooks are started once in the sandbox before anything is paid for.
+#[test]
+fn a_hook_that_cannot_run_is_noticed_before_the_first_story() {
+    let stage = stage_with(&HOOKS);
+    stage.repo.scratch().script("it's unpacked/ralph-pre-tool", "#!/no/such/interpreter\n");
+    for args in [&[][..], &["doctor"]] {
+        let ran = run(&stage, DEFAULT, args, "2.1.325");
+        ran.ended(1).says("ralph-pre-tool cannot be started");
+    }
+    assert_eq!(stage.note("arguments"), "", "the agent was started");
+    run(&stage, DEFAULT, &["--unguarded"], "2.1.325").ended(0).says("cannot be started");
+}
+
+/// The client refuses calls whose hook has gone; after three of them the agent has nothing more to do.
+#[test]
+fn an_agent_is_ended_if_no_hook_judges_it() {
+    let result = r#"{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t","is_error":true,"content":"PreToolUse:Bash hook error: [/x/ralph-pre-tool --run]: failed; blocking because onFailure is \"block\""}]}}"#;
+    let call = r#"{"type":"assistant","message":{"id":"m","content":[{"type":"tool_use","id":"t","name":"Bash","input":{"command":"ls"}}]}}"#;
+    let notice = r#"{"type":"system","subtype":"informational","content":"A hook gave no usable answer","tag":"hook_no_verdict","hook_no_verdict":{"hook_event":"PreToolUse","tool_use_id":"t","timed_out":false}}"#;
+    let heard = r#"echo s >"$RALPH_STATE_DIR/working-session""#;
+    let stage = stage_with(&HOOKS);
+    let lines = format!("{call}\n{result}\n").repeat(3);
+    let client = |lines: &str, end: &str| {
+        format!(
+            "#!/bin/sh\n[ \"$1\" = --version ] && echo 2.1.325 && exit\ncat >/dev/null\n{heard}\necho call >>\"$AGENT_NOTES/calls\"\ncat <<'END'\n{lines}END\n{end}\n"
+        )
+    };
+    let scratch = stage.repo.scratch();
+    scratch.script("bin/claude", &client(&lines, "sleep 60"));
+    let ran = run(&stage, DEFAULT, &[], "2.1.325");
+    ran.ended(1).says("because its hooks do not run").says("3 times in a row");
+    assert_eq!(stage.note("calls").lines().count(), 3);
+    assert!(stage.plan().contains("- [ ] US-001"), "no attempt was counted");
+
+    let stage = stage_with(&HOOKS);
+    let end =
+        "echo done >one.txt; echo '{\"type\":\"result\",\"is_error\":false,\"result\":\"Done.\"}'";
+    let lines = format!("{call}\n{notice}\n");
+    stage.repo.scratch().script("bin/claude", &client(&lines, end));
+    let ran = run(&stage, DEFAULT, &[], "2.1.325");
+    ran.ended(0).says("US-001: a call ran unguarded: A hook gave no usable answer");
+    ran.says("unguarded for 1 call");
+    run(&stage, DEFAULT, &["status"], "2.1.325").ended(0).says("unguarded for 1 call");
+    run(&stage, DEFAULT, &["report", "--markdown"], "2.1.325").says("unguarded for 1 call");
+}
+
+/// What every older script writes.
+#[test]
+fn a_command_of_a_known_agent_is_completed() {
+    let stage = stage_with(&HOOKS);
+    let line = "claude --dangerously-skip-permissions --output-format stream-json --verbose -p";
+    run(&stage, "claude -p", &["doctor"], "2.1.325").ended(0).says(line);
+    run(&stage, "claude -p", &[], "2.1.325").ended(0);
+    let arguments = stage.note("arguments");
+    assert!(
+        arguments.contains("--dangerously-skip-permissions\n--output-format\nstream-json\n"),
+        "{arguments}"
+    );
 }
 
 /// Sets up the plugin as if the user had installed it.
@@ -128,12 +178,11 @@ fn enable_plugin(stage: &Stage) {
 }
 
 #[test]
-fn plugin_hooks_are_not_passed_again_and_duplicates_are_reported() {
+fn hooks_that_are_installed_twice_are_reported() {
     let stage = stage_with(&HOOKS);
     enable_plugin(&stage);
-    run(&stage, DEFAULT, &["doctor"], "2.1.325").ended(0).says("ok       hooks are installed");
-    run(&stage, DEFAULT, &[], "2.1.325").ended(0);
-    assert!(!stage.note("arguments").contains("--settings"));
+    let once = run(&stage, DEFAULT, &["doctor"], "2.1.325");
+    assert!(!once.ended(0).out.contains("installed twice"));
     let install = ["install", "--client-version", "2.1.325"];
     run(&stage, "x", &install, "2.1.325").ended(0).says("plugin/hooks/hooks.json registers the");
     run(&stage, DEFAULT, &["doctor"], "2.1.325").ended(0).says("the hooks are installed twice");

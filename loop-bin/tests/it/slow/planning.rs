@@ -110,7 +110,7 @@ fn planning_is_counted_and_reported_like_any_run() {
 fn planning_reports_a_usage_limit_and_does_not_wait() {
     let stage = Stage::new("works", TWO);
     let agent = "echo 'usage limit reached, try again in 5 hours'; exit 1";
-    planning(&stage, agent, &[]).ended(6).says("usage limit reached, or");
+    planning(&stage, agent, &[]).ended(6).says("usage limit reached");
 }
 
 #[test]

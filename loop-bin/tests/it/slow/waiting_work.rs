@@ -20,7 +20,8 @@ fn work_blocked_by_a_user_file_is_reported_with_a_remedy() {
         let stage = Stage::committed("works", ONE);
         stage.repo.write(file, "mine\n");
         let ran = stage.run(&["--agent", AGENT]);
-        ran.ended(0).says(&format!(
+        ran.ended(8).says("1 of 1 story done, 1 of them not on your branch but on ralph/main");
+        ran.says(&format!(
             "US-001: the work waits on ralph/main and your checkout is unchanged: {cause}"
         ));
         let waits = format!("2 commits wait on ralph/main: {cause}, then run `git merge --ff-only");
@@ -42,7 +43,9 @@ fn commands_show_the_plan_of_the_branch_with_the_work() {
     for branch in [&[][..], &["--branch", "feat"]] {
         let stage = Stage::committed("works", THREE);
         stage.repo.write("US-001.txt", "mine\n");
-        stage.run(&[branch, &["--max-iterations", "2"]].concat()).ended(0).says("2 of 3 stories");
+        let code = if branch.is_empty() { 8 } else { 0 };
+        let ran = stage.run(&[branch, &["--max-iterations", "2"]].concat());
+        ran.ended(code).says("2 of 3 stories");
         assert_eq!(stage.plan(), THREE);
         stage.repo.write(PLAN, format!("{THREE}- [ ] US-004: Fourth\n"));
         stage.run(&["status"]).ended(0).says("2 done, 2 open, 0 blocked");
@@ -64,12 +67,12 @@ fn an_uncommitted_story_is_ticked_on_the_waiting_branch() {
     stage.repo.write(PLAN, edited);
     let agent = "cat >/dev/null; echo theirs >>a.txt";
     let ran = stage.run(&["--agent", agent]);
-    ran.ended(0).says("US-000 done").says("US-002 done").says("your uncommitted");
+    ran.ended(8).says("US-000 done").says("US-002 done").says("your uncommitted");
     assert_eq!(ran.out.matches("US-000 New").count(), 1, "{}", ran.out);
     assert_eq!(stage.plan(), edited);
     let landed = stage.repo.git(["show", &format!("ralph/main:{PLAN}")]);
     assert_eq!(landed, "- [x] US-001: First\n- [x] US-002: Second\n- [x] US-000: New\n");
-    stage.run(&["--agent", agent]).ended(0).says("complete");
+    stage.run(&["--agent", agent]).ended(8).says("complete");
     assert_eq!(stage.repo.git(["rev-list", "--count", "--grep=US-000", "ralph/main"]).trim(), "1");
 }
 
@@ -120,7 +123,7 @@ fn a_lock_on_the_index_is_reported() {
     let stage = Stage::committed("works", ONE);
     let agent = format!("{AGENT}; touch -d @1 $RALPH_ROOT/.git/index.lock");
     let cause = "index.lock; wait for it, or delete the file if git is not running";
-    stage.run(&["--agent", &agent]).ended(0).says("your checkout is unchanged").says(cause);
+    stage.run(&["--agent", &agent]).ended(8).says("your checkout is unchanged").says(cause);
     is_shown(&stage, cause);
     stage.repo.remove(".git/index.lock");
     stage.run(&[]).ended(0).says("the waiting work is now on main");
@@ -135,7 +138,7 @@ fn waiting_work_is_rebased_and_checked_again_if_its_branch_moved() {
             stage.repo.commit_all("the plan");
         }
         stage.repo.write("US-001.txt", "mine\n");
-        stage.run(&["--max-iterations", "1"]).ended(0).says("stash or move it");
+        stage.run(&["--max-iterations", "1"]).ended(8).says("stash or move it");
         stage.repo.remove("US-001.txt");
         stage.repo.write("mine.txt", "mine\n");
         if is_tracked {
@@ -173,11 +176,11 @@ fn waiting_work_is_rebased_and_checked_again_if_its_branch_moved() {
 fn waiting_work_that_cannot_be_rebased_stays_on_its_branch() {
     let stage = Stage::committed("works", ONE);
     stage.repo.write("a.txt", "mine\n");
-    stage.run(&["--agent", AGENT]).ended(0).says("or commit it, then run `ralph-loop`");
+    stage.run(&["--agent", AGENT]).ended(8).says("or commit it, then run `ralph-loop`");
     stage.repo.git(["commit", "-qam", "mine"]);
     let before = stage.repo.git(["rev-parse", "ralph/main", "main"]);
     let ran = stage.run(&[]);
-    ran.ended(0).says(
+    ran.ended(8).says(
         "cannot be rebased onto main: the work conflicts with work that has landed since: both \
          changed",
     );
@@ -188,12 +191,12 @@ fn waiting_work_that_cannot_be_rebased_stays_on_its_branch() {
     // Work that fails its checks on the moved branch does not land either.
     let stage = Stage::committed("works", ONE);
     stage.repo.write("a.txt", "mine\n");
-    stage.run(&["--agent", AGENT]).ended(0);
+    stage.run(&["--agent", AGENT]).ended(8);
     stage.repo.git(["stash", "-q"]);
     stage.repo.write("other.txt", "x\n");
     stage.repo.commit_all("other");
     let ran = stage.run(&["--verify", "! [ -e other.txt ]"]);
-    ran.ended(0).says("cannot be rebased onto main: `! [ -e other.txt ]` failed");
+    ran.ended(8).says("cannot be rebased onto main: `! [ -e other.txt ]` failed");
     assert_eq!(stage.read("a.txt"), "a\n");
 }
 
@@ -271,7 +274,7 @@ fn a_user_branch_with_the_name_of_ours_is_left_alone() {
 fn in_place_is_refused_while_work_waits() {
     let stage = Stage::committed("works", TWO);
     stage.repo.write("a.txt", "mine\n");
-    stage.run(&["--agent", AGENT, "--max-iterations", "1"]).ended(0);
+    stage.run(&["--agent", AGENT, "--max-iterations", "1"]).ended(8);
     stage.repo.git(["stash", "-q"]);
     let ran = stage.run(&["--in-place", "--agent", AGENT]);
     ran.ended(1).says("run `git merge --ff-only ralph/main`").says("start without --in-place");
@@ -285,7 +288,7 @@ fn in_place_is_refused_while_work_waits() {
 fn a_commit_amended_by_the_user_does_not_block_waiting_work() {
     let stage = Stage::committed("works", ONE);
     stage.repo.write("a.txt", "mine\n");
-    stage.run(&["--agent", AGENT]).ended(0).says("the work waits on ralph/main");
+    stage.run(&["--agent", AGENT]).ended(8).says("the work waits on ralph/main");
     stage.repo.git(["checkout", "-q", "a.txt"]);
     stage.repo.git(["commit", "-q", "--amend", "-m", "the plan, amended"]);
     stage.run(&[]).ended(0).says("the waiting work is now on main");
