@@ -224,7 +224,7 @@ fn waits(judged: &Judged<'_>, trouble: Trouble) -> WorkEnd {
         WorkEnd::Spent(format!("requests still refused after {MOST_WAITS} waits; {later}"))
     } else if !is_patient {
         let (why, waited) = (trouble.in_words(), seconds(patience));
-        WorkEnd::Spent(format!("{why}, and did not within {waited}; start again later to continue"))
+        WorkEnd::Spent(format!("{why}; waited {waited} for it; start again later to continue"))
     } else {
         WorkEnd::Quota(trouble)
     }

@@ -212,8 +212,8 @@ fn a_service_that_cannot_be_reached_is_waited_for_up_to_a_limit() {
         let ran = stage.run(&args);
         ran.ended(6)
             .says("the agent does not reach its service (Error: ")
-            .says("; waiting for 2 seconds");
-        ran.says("and did not within 2 seconds").says("finished (budget)");
+            .says("; waiting for 2 s");
+        ran.says("waited 2 seconds for it").says("finished (budget)");
         assert_eq!((stage.note("calls").as_str(), stage.plan().as_str()), ("call\ncall\n", ONE));
     }
 }
