@@ -20,7 +20,7 @@ fn work_blocked_by_a_user_file_is_reported_with_a_remedy() {
         let stage = Stage::committed("works", ONE);
         stage.repo.write(file, "mine\n");
         let ran = stage.run(&["--agent", AGENT]);
-        ran.ended(8).says("1 of 1 story done, 1 of them not on your branch but on ralph/main");
+        ran.ended(8).says("1 of them not on your branch but on ralph/main");
         ran.says(&format!(
             "US-001: the work waits on ralph/main and your checkout is unchanged: {cause}"
         ));
