@@ -8,9 +8,6 @@ use std::path::{Path, PathBuf};
 /// The file system with the process information.
 const PROCESSES: &str = "/proc";
 
-/// The flag that opens a pipe without waiting for a writer.
-pub const O_NONBLOCK: i32 = if cfg!(target_os = "linux") { 0o4000 } else { 4 };
-
 /// A process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Process {

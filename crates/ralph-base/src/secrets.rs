@@ -82,6 +82,25 @@ pub fn mask(text: &str) -> String {
     masked
 }
 
+/// Returns JSON text with the secrets in each of its strings masked.
+pub fn mask_json(json: &str) -> String {
+    let (mut masked, mut rest) = (String::with_capacity(json.len()), json);
+    while let Some(at) = rest.find('"') {
+        let (before, from) = rest.split_at(at);
+        let mut strings = serde_json::Deserializer::from_str(from).into_iter::<String>();
+        let Some(Ok(text)) = strings.next() else { break };
+        let (literal, after) = from.split_at(strings.byte_offset());
+        let hidden = mask(&text);
+        masked.push_str(before);
+        match serde_json::to_string(&hidden) {
+            Ok(new) if hidden != text => masked.push_str(&new),
+            _ => masked.push_str(literal),
+        }
+        rest = after;
+    }
+    masked + rest
+}
+
 /// Returns the length of a value assigned to a secret's name: up to the closing quote, or else up
 /// to where a value ends in shells, source code and data.
 fn assigned(rest: &str, before: Before, last: Option<char>) -> Option<usize> {
@@ -232,6 +251,20 @@ mod tests {
         ] {
             check(text, text);
         }
+    }
+
+    #[test]
+    fn every_string_of_a_json_text_is_masked() {
+        let key = "sk-ant-api03-0123456789abcdef0123";
+        let said = format!("PASSWORD=\"hunter2hunter2\" and {key}\n");
+        let commit = "3c42706aa11bb22cc33dd44ee55ff66778899aab";
+        let json = serde_json::json!({"why": said, "n": 1, "to": commit, "tests": [said, "a\"b"]});
+        let masked = mask_json(&json.to_string());
+        let masked: serde_json::Value = serde_json::from_str(&masked).unwrap();
+        let hidden = "PASSWORD=\"[masked]\" and [masked]\n";
+        let expected =
+            serde_json::json!({"why": hidden, "n": 1, "to": commit, "tests": [hidden, "a\"b"]});
+        assert_eq!(masked, expected);
     }
 
     #[test]

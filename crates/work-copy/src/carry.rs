@@ -5,15 +5,14 @@
 //! changes them.
 
 use std::collections::BTreeSet;
-use std::io;
+use std::io::{self, Write};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use ralph_base::state::PROJECT_MARKER;
+use ralph_base::state::{OnTheWay, PROJECT_MARKER, beneath, read_beneath};
 
-use super::beneath::{beneath, read_beneath};
 use super::known::Files;
 use super::remove::remove_all;
 use super::{Source, Workspace};
@@ -86,7 +85,7 @@ impl Workspace {
             let from = self.source.top.as_std_path().join(&below);
             if from.symlink_metadata().is_ok() {
                 self.known.files = Files::Any;
-                beneath(self.top.as_std_path(), &below, true, |to| copy(&from, to))?;
+                beneath(self.top.as_std_path(), &below, OnTheWay::Replace, |to| copy(&from, to))?;
                 self.note_carried(below);
             }
         }
@@ -107,9 +106,9 @@ impl Workspace {
 
 /// Replaces a file without writing through it: it may be a link into the project, or a pipe.
 pub(super) fn replace(top: &Utf8Path, below: &Path, content: &[u8]) -> io::Result<()> {
-    beneath(top.as_std_path(), below, true, |path| {
+    beneath(top.as_std_path(), below, OnTheWay::Replace, |path| {
         remove_all(path)?;
-        fs_err::write(path, content)
+        fs_err::File::create_new(path)?.write_all(content)
     })
 }
 
@@ -191,8 +190,10 @@ fn copy(from: &Path, to: &Path) -> io::Result<()> {
         return Ok(());
     }
     remove_all(to)?;
-    fs_err::copy(from, to)?;
-    let file = fs_err::OpenOptions::new().write(true).open(to)?;
+    // A new file: what comes there meanwhile is not written through.
+    let mut file = fs_err::File::create_new(to)?;
+    io::copy(&mut fs_err::File::open(from)?, &mut file)?;
+    file.set_permissions(metadata.permissions())?;
     match metadata.modified() {
         Ok(time) => file.file().set_modified(time),
         Err(_) => Ok(()),
@@ -202,7 +203,7 @@ fn copy(from: &Path, to: &Path) -> io::Result<()> {
 impl Workspace {
     /// Reads what the agent left at the path of a project file; `None` if it is not a regular file.
     pub fn left(&self, path: &Utf8Path) -> Option<Vec<u8>> {
-        read_beneath(&self.top, self.source.below_top(path)?.as_std_path()).ok()
+        read_beneath(self.top.as_std_path(), self.source.below_top(path)?.as_std_path()).ok()
     }
 
     /// Returns the path at which the agent finds a file of the project.

@@ -6,10 +6,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use camino::Utf8Path;
-use ralph_base::state;
+use ralph_base::state::{self, read_beneath};
 use ralph_core::git::{Git, GitError};
 
-use super::beneath::read_beneath;
 use super::{Start, Workspace};
 use crate::git_output::{base_of, paths};
 
@@ -59,7 +58,7 @@ pub fn import(copy: &mut Workspace, start: Start<'_>) -> Result<Imported, GitErr
     imported.is_sparse = copy.top.join(".git/info/sparse-checkout").exists();
     imported.work_trees = work_trees(&theirs, &copy.top);
     let mut others = ["refs/heads/", "refs/stash", "refs/tags/"].map(named).concat();
-    let log = read_beneath(&copy.top, Path::new(".git/logs/HEAD")).unwrap_or_default();
+    let log = read_beneath(copy.top.as_std_path(), Path::new(".git/logs/HEAD")).unwrap_or_default();
     let log = String::from_utf8_lossy(&log);
     others.extend(log.lines().filter_map(left_without_branch).map(|id| (id, "")));
     let discarded = named(DISCARDED);
@@ -105,7 +104,7 @@ pub fn bring(copy: &Workspace, commits: &[&str], base: Option<&str>) -> Result<(
     let base = base.map(|base| format!("^{base}\n"));
     let list: String = commits.iter().map(|commit| format!("{commit}\n")).chain(base).collect();
     // All borrowed objects are the project's, unless the agent borrows from elsewhere as well.
-    let borrowed = read_beneath(&copy.top, Path::new(".git/objects/info/alternates"));
+    let borrowed = read_beneath(copy.top.as_std_path(), Path::new(".git/objects/info/alternates"));
     let project = format!("{}\n", copy.source.shared.join("objects").display());
     let is_only = borrowed.is_ok_and(|borrowed| borrowed == project.as_bytes());
     let local = if is_only { &["--local"][..] } else { &[] };

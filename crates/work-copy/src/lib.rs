@@ -8,7 +8,6 @@
 //! | file | contents |
 //! | --- | --- |
 //! | `cache.rs` | the folder of the copies, their size, and folders that cannot be written |
-//! | `beneath.rs` | access to files in a folder that an agent writes, without following links |
 //! | `known.rs` | what is known about a copy since other processes ran in it |
 //! | `repository.rs` | recreating the repository around the files of the copy |
 //! | `source.rs` | the project |
@@ -23,7 +22,6 @@
 //! | `in_place.rs` | working in the project itself: clean tree, protected files |
 
 mod aside;
-mod beneath;
 pub mod cache;
 pub mod carry;
 pub mod doors;
@@ -52,7 +50,6 @@ use ralph_project::config::{Config, Mode};
 use ralph_project::project::Project;
 use ralph_project::under_way::Attempt;
 
-pub use beneath::beneath;
 use doors::Doors;
 use git_output::base_of;
 use git_settings::GitSettings;

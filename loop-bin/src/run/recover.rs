@@ -119,9 +119,11 @@ pub(super) fn recover(env: &Env, run: &mut Conductor) -> Result<(), Failure> {
             run.view.warn(format!("{story}: its copy is gone, and the agent's work in it is lost"));
         }
         let slot = run.slots.len();
-        run.slots.push(Slot::new(slot, desk, String::new(), &run.reports));
-        run.take_over(true);
         let key = saved::key_of(run.context.project.root(), &left.attempt);
+        let mut of_left = Slot::new(slot, desk, String::new(), &run.reports);
+        of_left.key = Some(key.clone());
+        run.slots.push(of_left);
+        run.take_over(true);
         let books = use_books_of(run, &left.attempt);
         let work = UnderWay { slot, key, attempt: left.attempt, ..UnderWay::default() };
         let is_left = settle_left(run, work, step);

@@ -64,6 +64,8 @@ pub(super) struct Slot {
     pub(super) desk: Option<Desk>,
     /// The story in progress.
     pub(super) work: Option<UnderWay>,
+    /// The story that its agent was last given, to which belongs what its hooks write.
+    pub(super) key: Option<StoryKey>,
     /// Whether its thread panicked and its copy is lost.
     pub(super) is_dead: bool,
     /// When it looks for a story again, if there was none.
@@ -113,6 +115,7 @@ impl Slot {
             reporter: Reporter { slot, prefix, reports: reports.0.clone() },
             desk: Some(desk),
             work: None,
+            key: None,
             is_dead: false,
             idle_until: None,
             running: (None, 0),
@@ -145,6 +148,9 @@ impl Slot {
         let Some(desk) = self.desk.take() else {
             return Err(Failure::because("the slot is busy"));
         };
+        if !job.key.story.is_empty() {
+            self.key = Some(job.key.clone());
+        }
         let thread = std::thread::Builder::new().name(format!("attempt-{}", self.name));
         let started = thread.spawn(move || {
             let done = catch_unwind(AssertUnwindSafe(|| attempt(&job, desk, course, task)));
@@ -298,13 +304,14 @@ impl Conductor {
     /// Merges what the hooks of the slots' agents wrote, if it is due or `now`. What cannot be
     /// merged stays for the next time.
     pub(super) fn take_over(&mut self, now: bool) {
-        let Context { run_dir, project, .. } = &*self.context;
-        for Slot { state: (state, last), .. } in &mut self.slots {
+        let context = &*self.context;
+        for Slot { state: (state, last), run, key, .. } in &mut self.slots {
             if !now && last.elapsed() < TAKEN_EVERY {
                 continue;
             }
             *last = Instant::now();
-            if let Err(error) = take_over(state, run_dir, project.own_state()) {
+            let journal = context.journal(run, key.as_ref());
+            if let Err(error) = take_over(state, &context.run_dir, (context.state(), &journal)) {
                 self.view.warn(error.to_string());
             }
         }

@@ -1,86 +1,102 @@
 //! Merges what the hooks and commands of an attempt write to its state folder into the project's state.
 
 use std::io;
-use std::path::Path;
 
-use camino::{Utf8Path, Utf8PathBuf};
-use ralph_base::state::{self, Record, RunDir, StateDir};
+use camino::Utf8Path;
+use ralph_base::secrets::mask;
+use ralph_base::state::{self, Journal, OnTheWay, Record, RunDir, StateDir, beneath};
 use ralph_project::strikes::append_failures;
 use run_history::LOOP;
-use work_copy::{beneath, remove_all};
+use work_copy::remove_all;
 
-/// Merges what is new since the last call.
-pub(super) fn take_over(own: &StateDir, run: &RunDir, project: &StateDir) -> io::Result<()> {
+/// Merges what is new since the last call. An attempt can write anything to its folder: its events are
+/// marked with the run, story and time of `journal`, and those that only the loop may record are dropped.
+pub(super) fn take_over(
+    own: &StateDir,
+    run: &RunDir,
+    (project, journal): (&StateDir, &Journal),
+) -> io::Result<()> {
     if !own.is_of_attempt() {
         return Ok(());
     }
     sweep(own)?;
     state::drain(&own.journal(), |lines| {
-        // An attempt can write anything to its folder, even events that only the loop may record.
-        let is_of_hooks = |line: &&[u8]| {
-            let record = serde_json::from_slice::<Record>(line);
-            record.is_ok_and(|record| record.source != LOOP && record.event.is_of_hooks())
-        };
-        let lines = lines.split_inclusive(|byte| *byte == b'\n').filter(is_of_hooks);
-        let lines = lines.collect::<Vec<_>>().concat();
-        if lines.is_empty() { Ok(()) } else { append(&project.journal(), &lines) }
+        for line in lines.split(|byte| *byte == b'\n') {
+            let Ok(theirs) = serde_json::from_slice::<Record>(line) else { continue };
+            if theirs.source != LOOP && theirs.event.is_of_hooks() {
+                let Record { source, session, .. } = theirs;
+                journal.write(&Record { source, session, ..journal.record(&theirs.event) })?;
+            }
+        }
+        Ok(())
     })?;
     state::drain(&own.sessions_log(), |lines| append(&project.sessions_log(), lines))?;
-    state::drain(&own.failure_context(), |blocks| append_failures(project, blocks))?;
+    state::drain(&own.failure_context(), |blocks| {
+        append_failures(project, masked(blocks).as_bytes())
+    })?;
     state::drain(&own.lessons(), |lines| {
         // Another attempt may have added the same lesson.
         let known = state::read_if_there(run.lessons())?.unwrap_or_default();
         let is_known =
             |line: &[u8]| known.split_inclusive(|byte| *byte == b'\n').any(|it| it == line);
-        let lines = lines.split_inclusive(|byte| *byte == b'\n');
+        let lines = masked(lines);
+        let lines = lines.as_bytes().split_inclusive(|byte| *byte == b'\n');
         let new = lines.filter(|line| !is_known(line)).collect::<Vec<_>>().concat();
         if new.is_empty() { Ok(()) } else { append(&run.lessons(), &new) }
     })?;
     // The file stays, because the attempt itself reports it after its agent's end.
-    if let Some(error) = state::read_if_there(own.hook_error())?
-        && state::read_if_there(project.hook_error())?.as_ref() != Some(&error)
-    {
-        state::replace_unsynced(&project.hook_error(), &error)?;
-    }
-    let requests = own.merge_requests();
-    let folder = requests.parent().unwrap_or(&requests).as_std_path();
-    let any = Path::new(requests.file_name().unwrap_or_default()).join("any");
-    let take = |path: &Path| {
-        for entry in fs_err::read_dir(path.parent().unwrap_or(path))? {
-            let entry = entry?;
-            if let (true, Ok(name)) =
-                (entry.file_type()?.is_file(), entry.file_name().into_string())
-            {
-                let request = state::read(entry.path())?;
-                state::replace(&project.merge_requests().join(name), &request)?;
-                state::remove_if_there(entry.path())?;
-            }
+    if let Some(error) = state::read_if_there(own.hook_error())? {
+        let error = masked(&error).into_bytes();
+        if state::read_if_there(project.hook_error())?.as_ref() != Some(&error) {
+            state::replace_unsynced(&project.hook_error(), &error)?;
         }
-        Ok(())
-    };
-    if !requests.exists() {
-        return Ok(());
     }
-    beneath(folder, &any, false, take)
+    for name in state::names(own.merge_requests()) {
+        let Some(name) = name.to_str() else { continue };
+        let left = own.merge_requests().join(name);
+        // Whatever is not a regular file stays where it is.
+        if let Ok(request) = state::read(&left) {
+            state::replace(&project.merge_requests().join(name), masked(&request).as_bytes())?;
+            state::remove_if_there(&left)?;
+        }
+    }
+    Ok(())
 }
 
 /// Removes what an attempt has put in the place of our files and folders.
 pub(super) fn sweep(own: &StateDir) -> io::Result<()> {
+    if !own.is_of_attempt() {
+        return Ok(());
+    }
     let (folders, files) = own.of_hooks();
-    let found = |path: &Utf8PathBuf| path.symlink_metadata().ok();
-    let folders = folders.into_iter().filter(|path| found(path).is_some_and(|it| !it.is_dir()));
-    let files = files.into_iter().filter(|path| found(path).is_some_and(|it| !it.is_file()));
-    let misplaced = folders.chain(files).filter(|_| own.is_of_attempt());
-    misplaced.into_iter().try_for_each(|path| remove_all(path.as_std_path()))
+    let folders = folders.iter().map(|path| (path, true));
+    for (path, is_folder) in folders.chain(files.iter().map(|path| (path, false))) {
+        let Ok(below) = path.strip_prefix(own.own()) else { continue };
+        let removed =
+            beneath(own.own().as_std_path(), below.as_std_path(), OnTheWay::Replace, |at| {
+                let found = at.symlink_metadata();
+                let is_ours = |found: std::fs::Metadata| {
+                    if is_folder { found.is_dir() } else { found.is_file() }
+                };
+                if found.map_or(true, is_ours) { Ok(()) } else { remove_all(at) }
+            });
+        removed?;
+    }
+    Ok(())
+}
+
+fn masked(text: &[u8]) -> String {
+    mask(&String::from_utf8_lossy(text))
 }
 
 fn append(to: &Utf8Path, lines: &[u8]) -> io::Result<()> {
-    state::append_line(to, lines.strip_suffix(b"\n").unwrap_or(lines))
+    let lines = masked(lines);
+    state::append_line(to, lines.strip_suffix('\n').unwrap_or(&lines).as_bytes())
 }
 
 #[cfg(test)]
 mod tests {
-    use ralph_base::state::{Event, HookFailure, Journal};
+    use ralph_base::state::{Event, HookFailure, Marks};
     use ralph_project::strikes::{add_lesson, last_failure, record_failure};
     use test_support::Scratch;
 
@@ -92,6 +108,8 @@ mod tests {
         let project = StateDir::of_project(scratch.root());
         let own = project.of_attempt(scratch.path("cache/state-1/.ralph"));
         let run = RunDir::in_git_folder(&scratch.path(".git"));
+        let marks = Marks { story: Some("US-001".to_owned()), ..Marks::default() };
+        let journal = Journal::new(&project, LOOP).marked(marks);
         let failure = HookFailure { error: "a bug".to_owned(), ..HookFailure::default() };
         for _ in 0..2 {
             let prompt = || Event::Prompt { prompt: "x".to_owned() };
@@ -105,8 +123,8 @@ mod tests {
             state::append_line(&own.sessions_log(), b"incomplete:US-001:1").unwrap();
             failure.save(&own, "ralph-pre-tool").unwrap();
             state::replace(&own.merge_requests().join("a.md"), b"please").unwrap();
-            take_over(&own, &run, &project).unwrap();
-            take_over(&own, &run, &project).unwrap();
+            take_over(&own, &run, (&project, &journal)).unwrap();
+            take_over(&own, &run, (&project, &journal)).unwrap();
         }
         assert_eq!(scratch.read(".ralph/events.jsonl").lines().count(), 2);
         assert_eq!(scratch.read(".ralph/sessions.log").lines().count(), 2);
@@ -118,7 +136,7 @@ mod tests {
         let (secret, requests) = (scratch.file("keys/key", "secret"), own.merge_requests());
         fs_err::remove_dir_all(&requests).unwrap();
         fs_err::os::unix::fs::symlink(secret.parent().unwrap(), &requests).unwrap();
-        take_over(&own, &run, &project).unwrap();
+        take_over(&own, &run, (&project, &journal)).unwrap();
         assert_eq!(scratch.read("keys/key"), "secret");
         assert!(!scratch.path(".ralph/merge-requests/key").exists());
     }

@@ -1,6 +1,8 @@
 //! All file and folder names in `.ralph/`, except for those of single sessions, which are in
 //! `session_dir.rs`; nothing else in the workspace spells them out.
 
+use std::path::Path;
+
 use camino::{Utf8Path, Utf8PathBuf};
 
 use super::{Id, SessionDir};
@@ -61,6 +63,17 @@ pub fn belongs_to_a_plan(inside: &str) -> bool {
     }
 }
 
+/// Returns whether a path, relative to a state folder, is the user's own, who may have made it a link.
+pub(super) fn belongs_to_the_user(inside: &Path) -> bool {
+    let first = inside.iter().next().and_then(|name| name.to_str()).unwrap_or_default();
+    let single = [FIX_PLAN, PRD_JSON, CONFIG, CONFIG_SCHEMA, IGNORE_FILE, GUARDRAILS, LIFECYCLE];
+    first.starts_with("PRD-") || single.contains(&first)
+}
+
+const CONFIG: &str = "config.toml";
+const CONFIG_SCHEMA: &str = "config.schema.json";
+const GUARDRAILS: &str = "guardrails.md";
+const LIFECYCLE: &str = "hooks";
 const IGNORE_FILE: &str = ".gitignore";
 const PROMPT: &str = "prompt.md";
 const FIX_PLAN: &str = "fix_plan.md";
@@ -119,9 +132,9 @@ impl StateDir {
 
     paths! {
         /// Settings, all optional.
-        config: root / "config.toml";
+        config: root / CONFIG;
         /// The JSON schema of the settings, for editors.
-        config_schema: root / "config.schema.json";
+        config_schema: root / CONFIG_SCHEMA;
         /// The folder's `.gitignore`.
         ignore_file: root / IGNORE_FILE;
     }
@@ -191,7 +204,7 @@ impl StateDir {
 
     paths! {
         /// The lifecycle scripts.
-        lifecycle: root / "hooks";
+        lifecycle: root / LIFECYCLE;
     }
 
     /// Returns the folder of the user's own programs, which lifecycle scripts call by name.
@@ -201,7 +214,7 @@ impl StateDir {
 
     paths! {
         /// One short lesson per distinct rollback cause.
-        guardrails: root / "guardrails.md";
+        guardrails: root / GUARDRAILS;
         /// The output of failing runs, newest last.
         failure_context: own / "failure-context.log";
         /// The id of the current story.

@@ -6,6 +6,7 @@ use camino::Utf8PathBuf;
 
 use super::write;
 use super::{Event, Id, Record, StateDir, tail};
+use crate::secrets::mask_json;
 
 /// The version of the line format.
 const VERSION: u32 = 1;
@@ -54,30 +55,39 @@ impl Journal {
         Self { echo: Some(echo), ..self }
     }
 
-    /// Appends one event with secrets masked.
+    /// Appends one event.
     pub fn append(&self, event: &Event) -> io::Result<()> {
-        self.write(&self.record(event))
+        self.write(&self.record_as_it_is(event))
     }
 
     /// Appends one line.
     pub fn write(&self, record: &Record) -> io::Result<()> {
-        let line = serde_json::to_vec(record)?;
-        if let Some(echo) = self.echo {
-            echo(&line);
-        }
-        write::append_line(&self.path, &line)
+        let line = self.line(record)?;
+        write::append_line(&self.path, line.as_bytes())
     }
 
     /// Passes one event to `echo` only, without writing it to the journal.
     pub fn tell(&self, event: &Event) -> io::Result<()> {
-        if let Some(echo) = self.echo {
-            echo(&serde_json::to_vec(&self.record(event))?);
-        }
-        Ok(())
+        self.line(&self.record_as_it_is(event)).map(drop)
     }
 
-    /// Returns the record of an event that happens now, with secrets masked.
+    /// Returns a record as a line with every secret masked, and passes it to `echo`.
+    fn line(&self, record: &Record) -> io::Result<String> {
+        let line = mask_json(&serde_json::to_string(record)?);
+        if let Some(echo) = self.echo {
+            echo(line.as_bytes());
+        }
+        Ok(line)
+    }
+
+    /// Returns the record of an event that happens now, with every secret masked.
     pub fn record(&self, event: &Event) -> Record {
+        let record = self.record_as_it_is(event);
+        let masked = serde_json::to_string(&record).map(|line| mask_json(&line));
+        masked.and_then(|line| serde_json::from_str(&line)).unwrap_or(record)
+    }
+
+    fn record_as_it_is(&self, event: &Event) -> Record {
         let (run, worker) = self.marks.run.as_deref().map_or((None, None), |name| {
             let (run, worker) = run_and_worker(name);
             (Some(run.to_owned()), worker.map(str::to_owned))
@@ -91,7 +101,7 @@ impl Journal {
             worker,
             plan_name: self.marks.plan_name.clone(),
             story: self.marks.story.clone(),
-            event: event.masked(),
+            event: event.clone(),
         }
     }
 

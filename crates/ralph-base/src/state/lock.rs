@@ -70,10 +70,9 @@ impl Lock {
         patience: Duration,
     ) -> Result<Self, LockError> {
         let begun = Instant::now();
-        write::prepare_parent(path)?;
-        let mut options = fs_err::OpenOptions::new();
+        let mut options = File::options();
         options.read(true).write(true).create(true).truncate(false);
-        let mut file = options.open(path)?.into_parts().0;
+        let mut file = write::prepared(path)?.open(&mut options)?;
         loop {
             match file.try_lock() {
                 Ok(()) => break,

@@ -45,6 +45,7 @@ mod id;
 mod journal;
 mod last_verdict;
 mod lock;
+mod place;
 mod read;
 mod run_dir;
 mod session_dir;
@@ -60,8 +61,10 @@ pub use id::{BadId, Id};
 pub use journal::{Journal, Marks, name_of_worker, now, run_and_worker, stamp};
 pub use last_verdict::LastVerdict;
 pub use lock::{Held, Holder, Lock, LockError};
+pub use place::{OnTheWay, beneath, names};
 pub use read::{
-    Tail, open_regular, read, read_at_most, read_if_there, read_record, read_text, tail,
+    Tail, open_regular, read, read_at_most, read_beneath, read_if_there, read_record, read_text,
+    tail,
 };
 pub use run_dir::{RESTORE_NOTE, RunDir};
 pub use session_dir::{LoopDir, SessionDir};

@@ -8,24 +8,23 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 
 use camino::Utf8Path;
-use fs_err::os::unix::fs::OpenOptionsExt;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use crate::linux::O_NONBLOCK;
+use super::place::{OnTheWay, Place};
 
 /// The size limit of our files; larger files are not read.
 pub(super) const LARGEST: u64 = 64 * 1024 * 1024;
 
 /// Opens a regular file for reading.
 pub fn open_regular(path: impl AsRef<Path>) -> io::Result<File> {
-    let path = path.as_ref();
-    let (file, _) =
-        fs_err::OpenOptions::new().read(true).custom_flags(O_NONBLOCK).open(path)?.into_parts();
-    if !file.metadata()?.is_file() {
-        return Err(io::Error::other(format!("{} is not a regular file", path.display())));
-    }
-    Ok(file)
+    Place::to_read(path.as_ref())?.open(File::options().read(true))
+}
+
+/// Reads a regular file, named relative to a folder that others may change; no link is followed.
+pub fn read_beneath(top: &Path, below: &Path) -> io::Result<Vec<u8>> {
+    let file = Place::beneath(top, below, OnTheWay::Expect)?.open(File::options().read(true))?;
+    read_all(file, below, LARGEST)
 }
 
 /// Reads a regular file.
@@ -43,8 +42,10 @@ pub fn read_if_there(path: impl AsRef<Path>) -> io::Result<Option<Vec<u8>>> {
 
 /// Reads a regular file of at most `most` bytes.
 pub fn read_at_most(path: impl AsRef<Path>, most: u64) -> io::Result<Vec<u8>> {
-    let path = path.as_ref();
-    let file = open_regular(path)?;
+    read_all(open_regular(&path)?, path.as_ref(), most)
+}
+
+fn read_all(file: File, path: &Path, most: u64) -> io::Result<Vec<u8>> {
     let length = usize::try_from(file.metadata()?.len().min(most)).unwrap_or(0);
     // One extra byte, so that the end is detected without growing the buffer.
     let mut bytes = Vec::with_capacity(length + 1);

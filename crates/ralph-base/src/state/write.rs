@@ -3,7 +3,7 @@
 //! Both refuse to follow a symlink below a `.ralph/` folder, so that nothing outside of it is ever
 //! written that way, and to write to anything but a regular file, such as a pipe or a folder.
 
-use std::fs::{File, TryLockError};
+use std::fs::{File, OpenOptions, Permissions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -13,8 +13,9 @@ use std::time::{Duration, Instant};
 use camino::{Utf8Path, Utf8PathBuf};
 use fs_err as fs;
 
+use super::place::{OnTheWay, Place, naming, split};
 use super::read::LARGEST;
-use super::{PROJECT_MARKER, read_if_there, stamp};
+use super::{read_if_there, stamp};
 use crate::{fault, linux};
 
 /// How long an append waits for another process's append, which takes microseconds.
@@ -32,33 +33,42 @@ pub struct Cap {
 /// Replaces a file: readers see the old or the new content, never a part, and a crash leaves one
 /// of the two.
 pub fn replace(path: &Utf8Path, content: &[u8]) -> io::Result<()> {
-    replace_by(path, |temporary| write_new(temporary, content)?.sync_all())
+    replace_by(path, None, |file| write_all(file, path, content)?.sync_all())
 }
 
 /// Replaces a file without waiting for the disk: readers still see the old or the new content, but
 /// a power cut may leave an empty file. An fsync takes longer than all the rest that a hook does.
 pub fn replace_unsynced(path: &Utf8Path, content: &[u8]) -> io::Result<()> {
-    replace_by(path, |temporary| write_new(temporary, content).map(drop))
+    replace_by(path, None, |file| write_all(file, path, content).map(drop))
 }
 
-/// Removes a file if it exists.
+/// Removes a file if it exists; a link is removed, not followed.
 pub fn remove_if_there(path: impl AsRef<Path>) -> io::Result<()> {
-    match fs_err::remove_file(path.as_ref()) {
+    let place = Place::to_write(path.as_ref(), OnTheWay::Expect);
+    match place.and_then(|place| place.act(|at| fs::remove_file(at))) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
     }
 }
 
-fn replace_by(path: &Utf8Path, write: impl FnOnce(&Utf8Path) -> io::Result<()>) -> io::Result<()> {
-    prepare_parent(path)?;
-    let temporary = temporary_beside(path);
-    let written = write(&temporary).and_then(|()| {
+fn replace_by(
+    path: &Utf8Path,
+    mode: Option<Permissions>,
+    write: impl FnOnce(&mut File) -> io::Result<()>,
+) -> io::Result<()> {
+    let place = prepared(path)?;
+    place.refuse_others()?;
+    let temporary = place.temporary(&temporary_name(path));
+    let written = temporary.open(OpenOptions::new().write(true).create_new(true));
+    let written = written.and_then(|mut file| {
+        mode.map_or(Ok(()), |mode| file.set_permissions(mode))?;
+        write(&mut file)?;
         fault::point("replace.written");
-        fs::rename(&temporary, path)
+        place.act(|at| fs::rename(&temporary.at, at))
     });
     if written.is_err() {
         // Best effort: the write error matters more than a failed clean-up.
-        let _ = fs::remove_file(&temporary);
+        let _ = fs::remove_file(&temporary.at);
     }
     fault::point("replace.renamed");
     written
@@ -66,7 +76,9 @@ fn replace_by(path: &Utf8Path, write: impl FnOnce(&Utf8Path) -> io::Result<()>) 
 
 /// Replaces a file of the user or of another tool: follows a link, and keeps the permissions.
 pub fn replace_users(path: &Utf8Path, content: &[u8]) -> io::Result<()> {
-    replace_users_by(path, |path| replace(path, content))
+    replace_users_by(path, |path, mode| {
+        replace_by(path, mode, |file| write_all(file, path, content)?.sync_all())
+    })
 }
 
 /// Edits a user's file: `change` maps its content, `None` if there is no file, to the new content,
@@ -81,9 +93,9 @@ pub fn edit_users(
         let new = change(old.as_deref()).filter(|new| Some(new) != old.as_ref());
         let Some(new) = new else { return Ok(()) };
         let mut is_saved_meanwhile = false;
-        let replaced = replace_users_by(path, |path| {
-            replace_by(path, |temporary| {
-                write_new(temporary, &new)?.sync_all()?;
+        let replaced = replace_users_by(path, |path, mode| {
+            replace_by(path, mode, |file| {
+                write_all(file, path, &new)?.sync_all()?;
                 is_saved_meanwhile = read_if_there(path)? != old;
                 let kind = io::ErrorKind::ResourceBusy;
                 if is_saved_meanwhile { Err(kind.into()) } else { Ok(()) }
@@ -97,13 +109,12 @@ pub fn edit_users(
 
 fn replace_users_by(
     path: &Utf8Path,
-    replace: impl FnOnce(&Utf8Path) -> io::Result<()>,
+    replace: impl FnOnce(&Utf8Path, Option<Permissions>) -> io::Result<()>,
 ) -> io::Result<()> {
-    refuse_others(path)?;
-    let Ok(real) = path.canonicalize_utf8() else { return replace(path) };
+    Place::to_write(path.as_std_path(), OnTheWay::Make)?.refuse_others()?;
+    let Ok(real) = path.canonicalize_utf8() else { return replace(path, None) };
     let mode = fs::metadata(&real)?.permissions();
-    replace(&real)?;
-    fs::set_permissions(&real, mode)
+    replace(&real, Some(mode))
 }
 
 /// Appends one line and a newline; the line itself must not contain newlines.
@@ -117,14 +128,7 @@ pub fn append_capped(path: &Utf8Path, block: &[u8], cap: Cap) -> io::Result<()> 
 }
 
 fn append(path: &Utf8Path, block: &[u8], cap: Option<Cap>) -> io::Result<()> {
-    refuse_others(path)?;
-    let mut file = match open_locked(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            prepare_parent(path)?;
-            open_locked(path)?
-        }
-        other => other?,
-    };
+    let mut file = open_locked(path, OnTheWay::Make)?;
     let old_length = file.seek(SeekFrom::End(0))?;
     let begins_a_line = block.starts_with(b"\n") || block.starts_with(b"\r\n");
     // A line torn by a crash is terminated first, so that it does not spoil ours.
@@ -134,7 +138,7 @@ fn append(path: &Utf8Path, block: &[u8], cap: Option<Cap>) -> io::Result<()> {
     if let Err(error) = fault::write().and_then(|()| file.write_all(&whole)) {
         // A full disk may take a part of the line; remove that part again.
         let _ = file.set_len(old_length);
-        return Err(naming(path, "append to", &error));
+        return Err(naming(path.as_std_path(), "append to", &error));
     }
     fault::point("append.written");
     match cap {
@@ -145,9 +149,7 @@ fn append(path: &Utf8Path, block: &[u8], cap: Option<Cap>) -> io::Result<()> {
 
 /// Opens a log of another program's output for appending.
 pub fn open_log(path: &Utf8Path) -> io::Result<File> {
-    prepare_parent(path)?;
-    let log = fs::OpenOptions::new().create(true).append(true).open(path)?;
-    Ok(log.into_parts().0)
+    prepared(path)?.open(OpenOptions::new().create(true).append(true))
 }
 
 /// Cutting replaces the file, so that a crash in the middle loses nothing.
@@ -163,10 +165,7 @@ fn cut(path: &Utf8Path, file: &mut File, cap: Cap) -> io::Result<()> {
 /// Removes `text` from the start of a file that others append to; if the file is left with nothing
 /// more, it is deleted.
 pub fn remove_beginning(path: &Utf8Path, text: &[u8]) -> io::Result<()> {
-    if !path.exists() {
-        return Ok(());
-    }
-    let mut file = open_locked(path)?;
+    let Some(mut file) = open_if_there(path)? else { return Ok(()) };
     let mut all = Vec::new();
     file.seek(SeekFrom::Start(0))?;
     file.read_to_end(&mut all)?;
@@ -182,36 +181,47 @@ pub fn remove_beginning(path: &Utf8Path, text: &[u8]) -> io::Result<()> {
 
 /// Calls `take` with the content of a file that others append to, then empties the file.
 pub fn drain(path: &Utf8Path, take: impl FnOnce(&[u8]) -> io::Result<()>) -> io::Result<()> {
-    refuse_others(path)?;
-    if fs::metadata(path).map_or(0, |found| found.len()) == 0 {
-        return Ok(());
-    }
-    let file = open_locked(path)?;
+    let Some(file) = open_if_there(path)? else { return Ok(()) };
     let mut all = Vec::new();
     // A larger file was not written by us.
     (&file).take(LARGEST).read_to_end(&mut all)?;
+    if all.is_empty() {
+        return Ok(());
+    }
     take(&all)?;
     file.set_len(0)
 }
 
-/// Opens a file for appending and locks it. If the file was replaced while we waited, we hold the
-/// lock of the old file, so the path is looked up again after locking.
-fn open_locked(path: &Utf8Path) -> io::Result<File> {
+/// Opens a file for appending, if it exists, and locks it.
+fn open_if_there(path: &Utf8Path) -> io::Result<Option<File>> {
+    match open_locked(path, OnTheWay::Expect) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        other => other.map(Some),
+    }
+}
+
+/// Opens a file for appending and locks it; with `Make`, a missing one is created. If the file was
+/// replaced while we waited, we hold the lock of the old file, so the name is looked up again.
+fn open_locked(path: &Utf8Path, way: OnTheWay) -> io::Result<File> {
     let deadline = Instant::now() + PATIENCE;
+    let mut options = OpenOptions::new();
+    options.read(true).append(true).create(way == OnTheWay::Make);
+    let find = |way| Place::to_write(path.as_std_path(), way);
+    let mut open = |way| find(way).and_then(|place| Ok((place.open(&mut options)?, place)));
     loop {
-        let file = fs::OpenOptions::new().read(true).append(true).create(true).open(path)?;
-        let file = file.into_parts().0;
+        let (file, place) = match open(OnTheWay::Expect) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => open(way)?,
+            found => found?,
+        };
         lock_until(&file, deadline)?;
-        let same = fs::symlink_metadata(path).is_ok_and(|now| {
+        let same = fs::symlink_metadata(&place.at).is_ok_and(|now| {
             file.metadata().is_ok_and(|ours| (now.dev(), now.ino()) == (ours.dev(), ours.ino()))
         });
         if same {
             return Ok(file);
         }
-        // A link that was created in the meantime is not followed either.
-        refuse_others(path)?;
         if Instant::now() >= deadline {
-            return Err(naming(path, "open", &io::ErrorKind::ResourceBusy.into()));
+            return Err(naming(path.as_std_path(), "open", &io::ErrorKind::ResourceBusy.into()));
         }
     }
 }
@@ -240,18 +250,16 @@ fn ends_with_newline(file: &mut File) -> io::Result<bool> {
     Ok(last == [b'\n'])
 }
 
-fn write_new(path: &Utf8Path, content: &[u8]) -> io::Result<fs::File> {
-    let mut file = fs::OpenOptions::new().write(true).create_new(true).open(path)?;
+fn write_all<'a>(file: &'a mut File, path: &Utf8Path, content: &[u8]) -> io::Result<&'a mut File> {
     fault::write()
         .and_then(|()| file.write_all(content))
-        .map_err(|error| naming(path, "write", &error))?;
+        .map_err(|error| naming(path.as_std_path(), "write", &error))?;
     Ok(file)
 }
 
-/// Creates the parent folder of a file, after the same checks as for any write.
-pub(super) fn prepare_parent(path: &Utf8Path) -> io::Result<()> {
-    refuse_others(path)?;
-    path.parent().map_or(Ok(()), fs::create_dir_all)
+/// Finds the place of a file that is written, and creates its folder.
+pub(super) fn prepared(path: &Utf8Path) -> io::Result<Place> {
+    Place::to_write(path.as_std_path(), OnTheWay::Make)
 }
 
 /// Returns whether a path below a state folder goes through a symlink.
@@ -272,37 +280,19 @@ pub fn keep_content_as_found(
     Ok(kept)
 }
 
-/// Fails if the path has a symlink below the state folder, or leads to anything but a regular file.
-fn refuse_others(path: &Utf8Path) -> io::Result<()> {
-    let refused = |what: &str| {
-        let text = format!("refusing to write {path}: {what}; remove it and try again");
-        Err(io::Error::other(text))
-    };
-    if let Some(link) = symlink_below_state(path) {
-        return refused(&format!("{link} is a symlink"));
-    }
-    match fs::metadata(path) {
-        Ok(found) if !found.is_file() => refused("it is not a regular file"),
-        _ => Ok(()),
-    }
-}
-
 /// The state folder itself may be a link: the user may have moved it elsewhere.
 fn symlink_below_state(path: &Utf8Path) -> Option<&Utf8Path> {
-    if !path.as_str().contains(PROJECT_MARKER) {
-        return None;
-    }
-    let mut below = path.ancestors().take_while(|p| p.file_name() != Some(PROJECT_MARKER));
-    below.find(|part| part.is_symlink())
+    let (top, _) = split(path.as_std_path())?;
+    path.ancestors().take_while(|part| part.as_std_path() != top).find(|part| part.is_symlink())
 }
 
 /// Beside the file, because a rename does not cross file systems; the process id and a counter
 /// keep several writers apart.
-fn temporary_beside(path: &Utf8Path) -> Utf8PathBuf {
+fn temporary_name(path: &Utf8Path) -> String {
     static COUNTER: AtomicU32 = AtomicU32::new(0);
     let count = COUNTER.fetch_add(1, Ordering::Relaxed);
     let name = path.file_name().unwrap_or("state");
-    path.with_file_name(format!(".{name}.{}-{count}.tmp", std::process::id()))
+    format!(".{name}.{}-{count}.tmp", std::process::id())
 }
 
 /// Removes the temporary files that killed processes left in a folder.
@@ -310,7 +300,7 @@ pub fn remove_stale_temporaries(folder: &Utf8Path) -> io::Result<()> {
     for entry in folder.read_dir_utf8().into_iter().flatten().flatten() {
         let writer = entry.file_name().strip_prefix('.').and_then(writer_of);
         if writer.is_some_and(|pid| !linux::is_alive(pid)) {
-            fs::remove_file(entry.path())?;
+            remove_if_there(entry.path())?;
         }
     }
     Ok(())
@@ -322,10 +312,6 @@ fn writer_of(name: &str) -> Option<i32> {
     let (pid, count) = numbers.split_once('-')?;
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     if is_number(pid) && is_number(count) { pid.parse().ok() } else { None }
-}
-
-fn naming(path: &Utf8Path, doing: &str, error: &io::Error) -> io::Error {
-    io::Error::new(error.kind(), format!("failed to {doing} {path}: {error}"))
 }
 
 #[cfg(test)]
