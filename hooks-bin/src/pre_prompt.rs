@@ -142,8 +142,8 @@ fn guardrails(call: &Call<'_>, most: usize) -> Option<String> {
 }
 
 fn failure(call: &Call<'_>) -> Option<String> {
-    let text = last_failure(call.project().own_state(), &call.story_key()?)?;
+    let text = mask(&last_failure(call.project().own_state(), &call.story_key()?)?);
     let lines = text.lines().filter(|line| !line.trim().is_empty()).take(FAILURE_LINES);
     let lines: Vec<String> = lines.map(|line| line.chars().take(LONGEST_LINE).collect()).collect();
-    (!lines.is_empty()).then(|| mask(&lines.join("\n")))
+    (!lines.is_empty()).then(|| lines.join("\n"))
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::SystemTime;
 
 use camino::Utf8Path;
-use ralph_base::state::{StateDir, StoryKey};
+use ralph_base::state::{self, OnTheWay, StateDir, StoryKey, beneath};
 use ralph_core::git::Git;
 
 use crate::exit::Failure;
@@ -45,9 +45,9 @@ pub(crate) fn prune(
         git.feed(&["update-ref", "--stdin"], refs.as_bytes())?;
     }
     for path in files {
-        let removed =
-            if path.is_dir() { fs_err::remove_dir_all(&path) } else { fs_err::remove_file(&path) };
-        if let Err(error) = removed {
+        let (top, below) = (state.root().as_std_path(), path.strip_prefix(state.root()));
+        let below = below.unwrap_or(&path);
+        if let Err(error) = beneath(top, below, OnTheWay::Expect, work_copy::remove_all) {
             log::warn!("{}: {error}", path.display());
         }
     }
@@ -56,10 +56,10 @@ pub(crate) fn prune(
 
 /// The entries of a folder except the newest.
 fn oldest(folder: &Utf8Path) -> Vec<PathBuf> {
-    let entries = fs_err::read_dir(folder).into_iter().flatten().flatten();
-    let mut dated: Vec<(SystemTime, PathBuf)> = entries
-        .filter_map(|entry| Some((entry.metadata().ok()?.modified().ok()?, entry.path())))
-        .collect();
+    let paths = state::names(folder).into_iter().map(|name| folder.as_std_path().join(name));
+    let modified = |path: &PathBuf| path.symlink_metadata().and_then(|found| found.modified());
+    let mut dated: Vec<(SystemTime, PathBuf)> =
+        paths.filter_map(|path| Some((modified(&path).ok()?, path))).collect();
     dated.sort();
     let surplus = dated.len().saturating_sub(KEPT);
     dated.into_iter().take(surplus).map(|(_, path)| path).collect()

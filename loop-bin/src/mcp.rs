@@ -2,7 +2,7 @@
 //! the protocol goes to standard output; a tool that fails reports why, and the server continues.
 
 use std::collections::BTreeSet;
-use std::io::{self, BufRead};
+use std::io::{self, BufRead, Read};
 use std::process::ExitCode;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -32,6 +32,9 @@ const PROTOCOL: &str = "2025-06-18";
 const INSTRUCTIONS: &str = "Shows your story and takes your reports. A claim that the checks \
                             contradict is refused with the reason; fix that and call again.";
 
+/// Longer lines are refused.
+const LONGEST_LINE: u64 = 16 << 20;
+
 /// A request, or a notification if it has no id.
 #[derive(Deserialize)]
 struct Message {
@@ -52,8 +55,12 @@ pub(crate) fn run(env: &Env) -> Result<ExitCode, Failure> {
     let seen = Arc::clone(&cancelled);
     std::thread::spawn(move || read(&seen, &sender));
     while interrupts.signal().is_none() {
-        let message: Message = match messages.recv_timeout(PULSE) {
-            Ok(message) => message,
+        let message = match messages.recv_timeout(PULSE) {
+            Ok(Ok(message)) => message,
+            Ok(Err(why)) => {
+                say(refusal(&Value::Null, -32700, &why));
+                continue;
+            }
             Err(RecvTimeoutError::Timeout) => continue,
             Err(RecvTimeoutError::Disconnected) => break,
         };
@@ -64,22 +71,40 @@ pub(crate) fn run(env: &Env) -> Result<ExitCode, Failure> {
         };
         let stop = || interrupts.signal().is_some() || is_cancelled();
         let answer = match answer(env, message, &stop) {
-            Ok(result) => json!({"jsonrpc": "2.0", "id": id, "result": result}),
-            Err((code, why)) => {
-                json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": why}})
-            }
+            Ok(result) => json!({"jsonrpc": "2.0", "id": id, "result": result}).to_string(),
+            Err((code, why)) => refusal(&id, code, &why),
         };
-        say(answer.to_string());
+        say(answer);
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// Reads messages, also while a tool is running. Lines that are not messages are skipped.
-fn read(cancelled: &Cancelled, sender: &mpsc::Sender<Message>) {
-    let lines = io::stdin().lock().lines().map_while(Result::ok);
-    for message in lines.filter_map(|line| serde_json::from_str::<Message>(&line).ok()) {
-        if let ("notifications/cancelled", Some(id)) =
-            (&*message.method, message.params.get("requestId"))
+fn refusal(id: &Value, code: i32, why: &str) -> String {
+    json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": why}}).to_string()
+}
+
+/// Reads messages, also while a tool is running. A line that is no message is answered with the reason.
+fn read(cancelled: &Cancelled, sender: &mpsc::Sender<Result<Message, String>>) {
+    let mut input = io::stdin().lock();
+    loop {
+        let mut line = Vec::new();
+        match (&mut input).take(LONGEST_LINE).read_until(b'\n', &mut line) {
+            Ok(0) | Err(_) => return,
+            Ok(_) if line.trim_ascii().is_empty() => continue,
+            Ok(_) => {}
+        }
+        let is_whole = line.ends_with(b"\n") || (line.len() as u64) < LONGEST_LINE;
+        let message = if is_whole {
+            let parsed = serde_json::from_slice::<Message>(&line);
+            parsed.map_err(|error| format!("this line is no message: {error}"))
+        } else {
+            let rest = input.skip_until(b'\n');
+            rest.map_err(|error| error.to_string())
+                .and_then(|_| Err(format!("a line has more than {LONGEST_LINE} bytes")))
+        };
+        if let Ok(message) = &message
+            && let ("notifications/cancelled", Some(id)) =
+                (&*message.method, message.params.get("requestId"))
         {
             let mut cancelled = cancelled.lock().unwrap_or_else(PoisonError::into_inner);
             cancelled.insert(id.to_string());

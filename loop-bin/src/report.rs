@@ -114,8 +114,9 @@ pub(crate) fn situation<'a>(
     situation.waiting =
         waiting.map(|waiting| (waiting.in_words(record.rebase_problem.as_deref()), waiting.branch));
     situation.notes = look_for_recovery(project)?;
-    let requests = fs_err::read_dir(project.own_state().merge_requests()).into_iter().flatten();
-    let requests = requests.flatten().map(|entry| entry.path().display().to_string());
+    let folder = project.own_state().merge_requests();
+    let requests = state::names(&folder).into_iter();
+    let requests = requests.map(|name| folder.as_std_path().join(name).display().to_string());
     situation.notes.extend(requests.map(|path| format!("merge request: {path}")));
     if !plans.is_empty() && history.counts().open == 0 {
         situation.notes.extend(open_plans(project, &plans));

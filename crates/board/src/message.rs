@@ -173,11 +173,24 @@ fn uncapitalised(title: &str) -> String {
     }
 }
 
+/// Returns text whose references to issues (`#1`, `GH-1`, a URL) are none any more: after `Closes`, a
+/// forge would close the issue, and only the plan may ask for that.
+fn unlinked(text: &str) -> String {
+    let begins = |rest: &str| rest.starts_with(|c: char| c.is_ascii_digit());
+    let marks = [("#", " no. "), ("GH-", "GH "), ("gh-", "gh "), ("/issues/", "/issues ")];
+    marks.into_iter().fold(text.to_owned(), |text, (mark, instead)| {
+        let mut parts = text.split(mark);
+        let first = parts.next().unwrap_or_default().to_owned();
+        parts.fold(first, |text, rest| text + if begins(rest) { instead } else { mark } + rest)
+    })
+}
+
 /// Wraps the agent's summary; indents lines that would be read as a trailer or a comment.
 fn body(summary: &str) -> String {
     let short: String = summary.chars().take(LONGEST_BODY).collect();
     let lines = short.lines().map(|line| {
         let line = line.replace(|c: char| c.is_control() && c != '\t', " ");
+        let line = unlinked(&line);
         wrapped("", "", line.split_whitespace().map(|word| shortened(word, LONGEST_LINE)))
     });
     let text = lines.collect::<Vec<_>>().join("\n");
@@ -200,6 +213,18 @@ mod tests {
             "feat",
             &Story { id: "US-001", title, is_linted: true, ..Story::default() },
         )
+    }
+
+    #[test]
+    fn a_summary_closes_no_issue() {
+        let said =
+            "Closes #1, fixes o/r#22 and GH-3.\nResolves https://x.org/o/r/issues/4; see C# and #a";
+        let expected = "Closes no. 1, fixes o/r no. 22 and GH 3.\nResolves https://x.org/o/r/issues 4; see C# \
+                        and #a";
+        assert_eq!(
+            body(said).split_whitespace().collect::<Vec<_>>().join(" "),
+            expected.split_whitespace().collect::<Vec<_>>().join(" ")
+        );
     }
 
     #[test]

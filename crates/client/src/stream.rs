@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use jiff::Timestamp;
+use ralph_base::secrets::{mask, mask_json};
 use serde_json::Value;
 
 use super::calls::{Calls, keep_end, short, text_of};
@@ -127,7 +128,7 @@ impl Stream {
 
     /// Takes a line of standard error.
     pub(super) fn complaint(&mut self, line: &[u8]) {
-        keep_end(&mut self.said.complaints, &String::from_utf8_lossy(line));
+        keep_end(&mut self.said.complaints, &mask(&String::from_utf8_lossy(line)));
     }
 
     /// Takes a line of standard output.
@@ -136,7 +137,10 @@ impl Stream {
         if text.trim().is_empty() {
             return;
         }
-        if !text.trim_start().starts_with('{') {
+        // Before anything is cut: half of a secret is not recognised any more.
+        let is_event = text.trim_start().starts_with('{');
+        let text = if is_event { mask_json(&text) } else { mask(&text) };
+        if !is_event {
             self.does(short(&text));
             keep_end(&mut self.said.text, &text);
             return;

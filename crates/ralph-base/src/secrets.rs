@@ -82,7 +82,7 @@ pub fn mask(text: &str) -> String {
     masked
 }
 
-/// Returns JSON text with the secrets in each of its strings masked.
+/// Returns JSON text with the secrets in each of its strings masked; what is no JSON is masked as text.
 pub fn mask_json(json: &str) -> String {
     let (mut masked, mut rest) = (String::with_capacity(json.len()), json);
     while let Some(at) = rest.find('"') {
@@ -98,7 +98,7 @@ pub fn mask_json(json: &str) -> String {
         }
         rest = after;
     }
-    masked + rest
+    masked + &mask(rest)
 }
 
 /// Returns the length of a value assigned to a secret's name: up to the closing quote, or else up

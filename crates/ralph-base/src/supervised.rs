@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use camino::{Utf8Path, Utf8PathBuf};
 use wait_timeout::ChildExt;
 
+use crate::secrets::mask;
 use crate::state;
 
 /// How many bytes of the start and of the end of the output are kept.
@@ -209,13 +210,14 @@ impl Kept {
     fn text(&self) -> String {
         let start = String::from_utf8_lossy(&self.start);
         let end = String::from_utf8_lossy(&self.end);
-        match (self.left_out, &self.whole) {
+        // Before anybody quotes a part of it: half of a secret is not recognised any more.
+        mask(&match (self.left_out, &self.whole) {
             (_, Some(path)) if self.file.is_some() => {
                 format!("{start}\n[… the whole output is in {path} …]\n")
             }
             (0, _) => format!("{start}{end}"),
             (count, _) => format!("{start}\n[… {count} bytes omitted …]\n{end}"),
-        }
+        })
     }
 }
 

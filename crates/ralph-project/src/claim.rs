@@ -5,6 +5,7 @@ use std::io;
 
 use serde::{Deserialize, Serialize};
 
+use ralph_base::secrets::mask;
 use ralph_base::state::{self, StateDir};
 
 /// The status that the agent claims for its story.
@@ -34,14 +35,15 @@ pub struct Claim {
 impl Claim {
     /// Returns a claim that is made now.
     pub fn new(story: &str, status: ClaimStatus, summary: &str) -> Self {
-        let (story, summary) = (story.to_owned(), summary.to_owned());
+        let (story, summary) = (story.to_owned(), mask(summary));
         Self { story, status, summary, at: state::now() }
     }
 
     /// Loads the claim about a story; `None` if there is none, or it cannot be parsed.
     pub fn load(state: &StateDir, story: &str) -> Option<Self> {
         let claim: Self = serde_json::from_slice(&state::read(state.claim()).ok()?).ok()?;
-        (claim.story == story).then_some(claim)
+        // An agent can write the file itself.
+        (claim.story == story).then(|| Self { summary: mask(&claim.summary), ..claim })
     }
 
     /// Writes the claim.

@@ -6,6 +6,7 @@ use console::strip_ansi_codes;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 pub use ralph_base::listing::counted;
+use ralph_base::secrets::mask;
 
 /// The maximum length of a text, and of one of its lines, on a page.
 const LONGEST: usize = 4_000;
@@ -25,17 +26,17 @@ pub fn seconds(duration: Duration) -> String {
     counted(duration.as_secs() as usize, "second", "seconds")
 }
 
-/// Puts text on one line and removes escape sequences and control characters: it may come from an
-/// agent or a test.
+/// Puts text on one line, and removes secrets, escape sequences, control characters and marks of
+/// direction: it may come from an agent or a test.
 pub fn printable(text: &str) -> String {
-    let text = strip_ansi_codes(text).replace('\t', " ");
+    let text = mask(&strip_ansi_codes(text).replace('\t', " "));
     let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
-    lines.join("; ").chars().filter(|c| !c.is_control()).collect()
+    lines.join("; ").chars().filter(|c| is_shown(*c)).collect()
 }
 
 /// Makes each non-empty line of a text printable.
 pub fn printable_lines(text: &str) -> Vec<String> {
-    text.lines().map(printable).filter(|line| !line.trim().is_empty()).collect()
+    mask(text).lines().map(printable).filter(|line| !line.trim().is_empty()).collect()
 }
 
 /// Returns text in one line of bounded length, for a page.
@@ -47,6 +48,7 @@ pub(crate) fn line(text: &str) -> String {
 
 /// Returns text in several lines of bounded length, for a page.
 pub(crate) fn block(text: &str) -> String {
+    let text = mask(text);
     let end = text.floor_char_boundary(LONGEST * 4);
     let short = text.get(..end).unwrap_or_default();
     let plain = strip_ansi_codes(short).replace('\t', "    ");
@@ -135,6 +137,7 @@ mod tests {
     fn control_sequences_are_removed_and_long_texts_cut() {
         assert_eq!(printable("a\u{1b}[31;1mred\u{1b}[0m\u{7}\tb\r"), "ared b");
         assert_eq!(printable("grün \u{1b}"), "grün ");
+        assert_eq!(printable("a\u{202e}b PASSWORD=hunter2hunter2"), "ab PASSWORD=[masked]");
         assert_eq!(printable("git refused\r\n\nmain is frozen\n"), "git refused; main is frozen");
         assert_eq!(line("a\u{1b}[31mred\u{1b}[0m\u{202e}evil\u{7}\nb"), "aredevil; b");
         let long = line(&"x".repeat(1 << 20));

@@ -1,7 +1,8 @@
 //! The folder in which the copies of a project are kept, and their size.
 
+use std::fs::{DirBuilder, Metadata, Permissions};
 use std::io;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use nix::errno::Errno;
@@ -44,10 +45,37 @@ pub fn existing(folder: &Utf8Path) -> &Utf8Path {
 
 /// Returns why a copy cannot be created here, as far as that is known without writing.
 pub fn refused_folder(top: &Utf8Path) -> Option<Failure> {
+    let copies = top.parent().unwrap_or(top);
+    if copies.symlink_metadata().is_ok_and(|found| !is_ours(&found)) {
+        return make_private(copies).err();
+    }
     let folder = existing(top);
     let asked = access(folder.as_std_path(), AccessFlags::W_OK | AccessFlags::X_OK);
     let writable = if folder.is_dir() { asked } else { Err(Errno::ENOTDIR) };
     writable.err().map(|error| not_made(folder, &error.into()))
+}
+
+/// Whether something is a folder of this user.
+pub(super) fn is_ours(found: &Metadata) -> bool {
+    found.is_dir() && found.uid() == nix::unistd::getuid().as_raw()
+}
+
+/// Creates a folder that only this user can enter, or closes it to others.
+pub fn make_private(folder: &Utf8Path) -> Result<(), Failure> {
+    DirBuilder::new().recursive(true).mode(0o700).create(folder).or_else(|error| {
+        if folder.symlink_metadata().is_ok() { Ok(()) } else { Err(not_made(folder, &error)) }
+    })?;
+    let found = fs_err::symlink_metadata(folder)?;
+    if !is_ours(&found) {
+        return Err(Failure::because(format!(
+            "{folder} belongs to another user, who could read and change what is in it; remove it, or \
+             specify another folder with --workspace-folder"
+        )));
+    }
+    if found.permissions().mode() & 0o077 != 0 {
+        fs_err::set_permissions(folder, Permissions::from_mode(0o700))?;
+    }
+    Ok(())
 }
 
 /// Describes why the copy cannot be created.

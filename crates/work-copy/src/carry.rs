@@ -14,7 +14,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use ralph_base::state::{OnTheWay, PROJECT_MARKER, beneath, read_beneath};
 
 use super::known::Files;
-use super::remove::remove_all;
+use super::remove::{is_absent, remove_all};
 use super::{Source, Workspace};
 use crate::git_output::paths;
 use ralph_project::failure::Failure;
@@ -201,6 +201,15 @@ fn copy(from: &Path, to: &Path) -> io::Result<()> {
 }
 
 impl Workspace {
+    /// Removes a file of the workspace, if it exists, without following a link.
+    pub fn remove(&self, path: &Path) -> io::Result<()> {
+        let removed = beneath(self.top.as_std_path(), path, OnTheWay::Expect, remove_all);
+        match removed {
+            Err(error) if is_absent(&error) => Ok(()),
+            other => other,
+        }
+    }
+
     /// Reads what the agent left at the path of a project file; `None` if it is not a regular file.
     pub fn left(&self, path: &Utf8Path) -> Option<Vec<u8>> {
         read_beneath(self.top.as_std_path(), self.source.below_top(path)?.as_std_path()).ok()

@@ -2,8 +2,6 @@
 //! besides the copy that they may write.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::Permissions;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use nix::unistd::{AccessFlags, access};
@@ -111,6 +109,14 @@ fn agent_of(line: &str) -> Option<String> {
     names.find(|name| sandbox::is_agent(name)).map(str::to_owned)
 }
 
+/// Returns a path that no other user has taken: in the folder of temporary files anybody can take any.
+fn free_name(path: &Utf8Path) -> Utf8PathBuf {
+    let others = (0..100).map(|count| format!("{path}-{}{count}", std::process::id()).into());
+    let is_free =
+        |path: &Utf8PathBuf| path.symlink_metadata().map_or(true, |found| cache::is_ours(&found));
+    std::iter::once(path.to_owned()).chain(others).find(is_free).unwrap_or_else(|| path.to_owned())
+}
+
 impl Basis {
     fn policy(&self, agent: Option<&str>, is_setup: bool) -> Policy {
         let Self { home, copy, tmp, state, read_only, settings, env } = self;
@@ -171,7 +177,7 @@ impl Doors {
         let mut basis = Basis {
             home: env.home().unwrap_or_default(),
             copy: top.to_owned(),
-            tmp: env.temp_dir().join(name),
+            tmp: free_name(&env.temp_dir().join(name)),
             state: state.clone(),
             read_only: vec![cache.to_owned()],
             settings,
@@ -282,24 +288,14 @@ impl Doors {
 
     /// Creates the folders that may be written: rules only apply to existing folders.
     pub fn create_folders(&self) -> Result<(), Failure> {
+        // The folder of all copies is closed to others, with everything in it.
+        let copies = self.state.ancestors().nth(2).unwrap_or(&self.state);
+        cache::make_private(copies)?;
         fs_err::create_dir_all(&self.state)?;
         if !self.are_sandboxed() {
             return Ok(());
         }
-        match fs_err::create_dir(&self.tmp) {
-            Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
-                return Err(error.into());
-            }
-            _ => {}
-        }
-        let found = fs_err::symlink_metadata(&self.tmp)?;
-        if !found.is_dir() || found.uid() != nix::unistd::getuid().as_raw() {
-            return Err(Failure::because(format!(
-                "{} belongs to another user; remove it, or set TMPDIR to another folder",
-                self.tmp
-            )));
-        }
-        fs_err::set_permissions(&self.tmp, Permissions::from_mode(0o700))?;
+        cache::make_private(&self.tmp)?;
         sandbox::create_folders(&self.policies);
         Ok(())
     }

@@ -16,7 +16,7 @@ pub(super) fn take_over(
     run: &RunDir,
     (project, journal): (&StateDir, &Journal),
 ) -> io::Result<()> {
-    if !own.is_of_attempt() {
+    if !own.is_of_attempt() || !own.own().is_dir() {
         return Ok(());
     }
     sweep(own)?;
@@ -139,5 +139,34 @@ mod tests {
         take_over(&own, &run, (&project, &journal)).unwrap();
         assert_eq!(scratch.read("keys/key"), "secret");
         assert!(!scratch.path(".ralph/merge-requests/key").exists());
+    }
+
+    #[test]
+    fn an_attempt_decides_neither_story_nor_time_of_its_lines_and_shows_no_secret() {
+        let scratch = Scratch::new();
+        let project = StateDir::of_project(scratch.root());
+        let own = project.of_attempt(scratch.path("cache/state-1/.ralph"));
+        let run = RunDir::in_git_folder(&scratch.path(".git"));
+        let of_loop = Marks {
+            run: Some("20261116-101500-7".to_owned()),
+            plan_name: Some("PRD-1".to_owned()),
+            story: Some("US-001".to_owned()),
+            session: None,
+        };
+        let journal = Journal::new(&project, LOOP).marked(of_loop);
+        let forged = "{\"v\":1,\"at\":\"2001-01-01T00:00:00Z\",\"source\":\"ralph-post-tool\",\"run\":\"other\",\
+                      \"worker\":\"7\",\"plan_name\":\"PRD-2\",\"story\":\"US-002\",\"event\":\"rolled_back\",\
+                      \"to\":\"a\",\"saved_as\":\"b\",\"why\":\"PASSWORD=hunter2hunter2\"}";
+        state::append_line(&own.journal(), forged.as_bytes()).unwrap();
+        state::replace(&own.merge_requests().join("a.md"), b"PASSWORD=hunter2hunter2").unwrap();
+        take_over(&own, &run, (&project, &journal)).unwrap();
+        let kept = Journal::new(&project, LOOP).tail(9).unwrap();
+        let [line] = &*kept else { panic!("{kept:?}") };
+        let marks = [&line.run, &line.worker, &line.plan_name, &line.story].map(Option::as_deref);
+        assert_eq!(marks, [Some("20261116-101500-7"), None, Some("PRD-1"), Some("US-001")]);
+        assert!(line.at.as_str() > "2026" && line.source == "ralph-post-tool", "{line:?}");
+        let written =
+            scratch.read(".ralph/events.jsonl") + &scratch.read(".ralph/merge-requests/a.md");
+        assert!(!written.contains("hunter2") && written.contains("[masked]"), "{written}");
     }
 }

@@ -89,11 +89,14 @@ impl Runner {
     /// Runs the steps with these inputs until one fails; returns the result of the last one.
     fn run(&self, inputs: &[(&str, &str)]) -> Ran {
         let action = fixtures().join("..");
+        let server = format!("file://{}", self.temporary.root());
         let known = |name: &str| match name.strip_prefix("inputs.") {
             Some(input) => {
                 inputs.iter().find(|(known, _)| *known == input).map_or("", |(_, value)| value)
             }
             None if name == "github.action_path" => action.as_str(),
+            None if name == "github.server_url" => server.as_str(),
+            None if name == "github.action_repository" => "o/r",
             None => "",
         };
         let expression = Regex::new(r"\$\{\{ ([a-z_.-]+) \}\}").unwrap();
@@ -150,6 +153,22 @@ fn the_action_installs_runs_and_reports() {
     runner.git(&["push", "--quiet", "origin", "refs/heads/ralph/*"]);
     let landed = runner.origin.git(["log", "--format=%s", "--branches=ralph"]);
     assert_eq!(landed.matches("US-00").count(), 3, "{landed}");
+}
+
+#[test]
+fn the_action_installs_the_version_that_it_is_pinned_to() {
+    let runner = Runner::new();
+    runner.release();
+    let releases = runner.temporary.dir("o/r/releases/download");
+    let pinned = releases.join(concat!("v", env!("CARGO_PKG_VERSION")));
+    let script = runner.temporary.read("release/ralph-loop-installer.sh");
+    // Its first line compares the address.
+    let script = script.replacen("test ", "true ", 1);
+    runner.temporary.file(pinned.join("ralph-loop-installer.sh").as_str(), script);
+    runner.temporary.file("o/r/releases/latest/download/ralph-loop-installer.sh", "exit 9");
+    let agent = ("agent", "sh .ralph/demo-agent.sh");
+    let args = ("args", "--max-iterations 8 --baseline=skip --branch ralph/{plan}");
+    runner.run(&[("plan", PLAN), agent, args]).ended(0).says("3 of 3 stories done");
 }
 
 #[test]

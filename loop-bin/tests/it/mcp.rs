@@ -48,6 +48,18 @@ impl Client {
         answer
     }
 
+    /// Sends bytes that are no message; returns the error.
+    fn refused(&mut self, line: &[u8]) -> String {
+        let to = self.to.as_mut().unwrap();
+        to.write_all(line).unwrap();
+        to.write_all(b"\n").unwrap();
+        let mut answer = String::new();
+        self.from.read_line(&mut answer).unwrap();
+        let answer: Value = serde_json::from_str(&answer).expect(&answer);
+        assert_eq!((&answer["id"], &answer["error"]["code"]), (&Value::Null, &json!(-32700)));
+        answer["error"]["message"].as_str().unwrap().to_owned()
+    }
+
     /// Calls a tool; returns whether it refused, and its text.
     fn call(&mut self, tool: &str, arguments: Value) -> (bool, String) {
         let answer = self.ask("tools/call", json!({"name": tool, "arguments": arguments}));
@@ -90,6 +102,20 @@ fn stage(plan: &str, check: &str) -> Stage {
     stage.repo.write(".ralph/config.toml", format!("[verify]\ncommands = [\"{check}\"]\n"));
     stage.repo.write(".ralph/current-story", "US-001\n");
     stage
+}
+
+#[test]
+fn lines_that_are_no_messages_are_answered_and_the_server_goes_on() {
+    let stage = Stage::new("goes-on", ONE);
+    let mut client = Client::start(&stage, &[]);
+    for line in
+        [&b"\xff\xfe"[..], b"{\"id\": 1, \"method\": \"\xc3\"}", b"{", b"[1]", &[b'['; 5_000]]
+    {
+        assert!(client.refused(line).contains("no message"));
+    }
+    let long = vec![b'x'; 17 << 20];
+    assert!(client.refused(&long).contains("bytes"));
+    client.ask("ping", json!({}));
 }
 
 #[test]

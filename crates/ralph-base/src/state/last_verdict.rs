@@ -42,9 +42,9 @@ impl LastVerdict {
 
     /// Writes the verdict with the current time and with secrets masked.
     pub fn save(&self, session: &SessionDir) -> io::Result<()> {
-        let [command, what] = [&self.command, &self.what].map(|text| crate::secrets::mask(text));
-        let stamped = Self { at: journal::now(), command, what, ..self.clone() };
+        let stamped = Self { at: journal::now(), ..self.clone() };
+        let text = crate::secrets::mask_json(&serde_json::to_string_pretty(&stamped)?);
         // The session does not survive a power cut, so an fsync is not needed.
-        write::replace_unsynced(&session.last_verdict(), &serde_json::to_vec_pretty(&stamped)?)
+        write::replace_unsynced(&session.last_verdict(), text.as_bytes())
     }
 }

@@ -71,6 +71,6 @@ pub use session_dir::{LoopDir, SessionDir};
 pub use story_key::{StoryKey, TASK_MASTER, current_tag, fingerprint, keep_tag, plan_name};
 pub use write::{
     Cap, append_capped, append_line, drain, edit_users, keep_content_as_found, leads_elsewhere,
-    open_log, remove_beginning, remove_if_there, remove_stale_temporaries, replace,
+    make_private, open_log, remove_beginning, remove_if_there, remove_stale_temporaries, replace,
     replace_unsynced, replace_users,
 };

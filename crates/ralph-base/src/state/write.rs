@@ -5,7 +5,7 @@
 
 use std::fs::{File, OpenOptions, Permissions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
@@ -144,6 +144,15 @@ fn append(path: &Utf8Path, block: &[u8], cap: Option<Cap>) -> io::Result<()> {
     match cap {
         Some(cap) if new_length > cap.above => cut(path, &mut file, cap),
         _ => Ok(()),
+    }
+}
+
+/// Closes a file to other users, if it exists.
+pub fn make_private(path: &Utf8Path) -> io::Result<()> {
+    let place = Place::to_read(path.as_std_path());
+    match place.and_then(|place| place.open(OpenOptions::new().read(true))) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        file => file?.set_permissions(Permissions::from_mode(0o600)),
     }
 }
 

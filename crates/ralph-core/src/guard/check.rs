@@ -79,7 +79,7 @@ fn denial(act: &Act, text: &str) -> Option<Denial> {
     })?;
     let reason = if reason.is_empty() { "the project's settings forbid it" } else { reason };
     let piece = text.get(act.command.span.clone()).unwrap_or(text).trim();
-    let found = piece.chars().take(MAX_FOUND).collect();
+    let found = ralph_base::secrets::mask(piece).chars().take(MAX_FOUND).collect();
     Some(Denial { rule: name.to_owned(), found, reason: reason.to_owned(), instead })
 }
 

@@ -45,9 +45,10 @@ fn failing_line(output: &str) -> Option<String> {
 }
 
 fn cut(line: &str) -> String {
+    let line = ralph_base::secrets::mask(line);
     match line.char_indices().nth(LONGEST) {
         Some((end, _)) => format!("{}…", line.get(..end).unwrap_or_default()),
-        None => line.to_owned(),
+        None => line,
     }
 }
 

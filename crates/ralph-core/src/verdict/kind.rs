@@ -39,7 +39,7 @@ impl Verdict {
         let what = if self.kind == Kind::Failed { self.what_failed(output) } else { None };
         LastVerdict {
             verdict: self.kind.name().to_owned(),
-            command: command.chars().take(500).collect(),
+            command: ralph_base::secrets::mask(command).chars().take(500).collect(),
             runner: self.runner.map(str::to_owned),
             tests: self.failing.clone(),
             what: what.unwrap_or_default(),

@@ -46,7 +46,7 @@ const QUOTED: usize = 600;
 
 /// Formats foreign text for a reason: in one line, truncated, without its final full stop.
 pub(super) fn quoted(text: &str) -> String {
-    let words = one_line(text);
+    let words = one_line(&ralph_base::secrets::mask(text));
     match words.char_indices().nth(QUOTED) {
         Some((end, _)) => format!("{} …", words.get(..end).unwrap_or_default()),
         None => words.trim_end_matches('.').to_owned(),

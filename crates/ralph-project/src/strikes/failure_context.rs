@@ -25,12 +25,11 @@ pub fn record_failure(state: &StateDir, story: Option<&str>, text: &str) -> io::
     if let Some(story) = story {
         block.push_str(&format!("{STORY}{story}\n"));
     }
-    let mut excerpt = String::new();
-    for line in text.lines().take(LONGEST_EXCERPT) {
-        excerpt.extend(line.chars().take(LONGEST_LINE));
-        excerpt.push('\n');
+    let excerpt: Vec<&str> = text.lines().take(LONGEST_EXCERPT).collect();
+    for line in mask(&excerpt.join("\n")).lines() {
+        block.extend(line.chars().take(LONGEST_LINE));
+        block.push('\n');
     }
-    block.push_str(&mask(&excerpt));
     append_failures(state, block.as_bytes())
 }
 

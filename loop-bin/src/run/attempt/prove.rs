@@ -5,7 +5,6 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use ralph_base::state;
 use ralph_core::verdict::{Kind, Verdict};
 use ralph_project::checks::{Check, CheckEnd};
 use ralph_project::config::{Config, Prove};
@@ -162,7 +161,7 @@ fn put_back(
     copy.renew(Start::of(attempt))?;
     take_another_second(copy, others);
     for path in removed {
-        state::remove_if_there(copy.top().as_std_path().join(path))?;
+        copy.remove(path)?;
     }
     let changed = copy.changed_since_staged(&job.books.ours)?;
     restore(copy, &[], &changed)

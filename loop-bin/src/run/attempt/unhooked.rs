@@ -4,7 +4,7 @@ use std::cell::{Cell, OnceCell};
 
 use camino::Utf8PathBuf;
 use ralph_base::env::Env;
-use ralph_base::state::{Event, HookFailure, Id, StateDir};
+use ralph_base::state::{self, Event, HookFailure, Id, StateDir};
 use ralph_core::guard;
 use ralph_core::verdict::Kind;
 use ralph_project::dialect::Dialect;
@@ -120,7 +120,7 @@ impl<'a> Unhooked<'a> {
         let Some(name) = self.options.hooked else {
             return self.options.unguarded.is_none() || self.agent.is_none();
         };
-        if self.state.working_session().exists() {
+        if state::open_regular(self.state.working_session()).is_ok() {
             return true;
         }
         let what = if self.must_be_heard() {

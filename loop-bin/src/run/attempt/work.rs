@@ -188,8 +188,8 @@ pub(in crate::run) fn report_findings(job: &Job, findings: Vec<String>) {
 
 /// The last test run of this iteration, in any of the agent's sessions.
 fn last_verdict(state: &StateDir, run: &str, began: &str) -> Option<LastVerdict> {
-    let sessions = fs_err::read_dir(state.sessions()).ok()?.flatten();
-    let ids = sessions.filter_map(|entry| Id::parse(entry.file_name().to_str()?).ok());
+    let sessions = state::names(state.sessions()).into_iter();
+    let ids = sessions.filter_map(|name| Id::parse(name.to_str()?).ok());
     let found = ids.filter_map(|id| LastVerdict::load(&state.session(&id)));
     let ours = found.filter(|last| last.run == run && last.at.as_str() >= began);
     ours.max_by(|one, other| one.at.cmp(&other.at))

@@ -10,7 +10,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use jiff::Timestamp;
 use nix::sys::signal::{Signal, raise};
 use ralph_base::env::Env;
-use ralph_base::state::{self, Held, Id, Lock, LockError, name_of_worker};
+use ralph_base::state::{self, Held, Id, Lock, LockError, StateDir, name_of_worker};
 use ralph_core::git::Repo;
 use ralph_project::config::{Config, Flag, Mode, PullRequests};
 use ralph_project::project::Project;
@@ -198,6 +198,19 @@ fn in_place_outside(
     Ok(run_dir)
 }
 
+/// Closes to other users what may hold secrets: the run's records, the agents' output, the journal.
+fn keep_private(run_dir: &state::RunDir, state: &StateDir) -> Result<(), Failure> {
+    let folders = [run_dir.root().to_owned(), state.logs(), state.sessions()];
+    for folder in folders.iter().filter(|folder| folder.exists()) {
+        cache::make_private(folder)?;
+    }
+    for file in [state.journal(), state.failure_context(), state.sessions_log(), state.hook_error()]
+    {
+        state::make_private(&file)?;
+    }
+    Ok(())
+}
+
 /// Creates the run from what the examination found.
 pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<Conductor, Failure> {
     let view = View::new(env, &preflight.config.run, preflight.most_workers());
@@ -213,6 +226,7 @@ pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<Conductor, Failur
     project.own_state().prepare()?;
     let run_dir = in_place_outside(env, &workspace, run_dir)?;
     let lock = take_lock(&run_dir, LOOP)?;
+    keep_private(&run_dir, project.own_state())?;
     client::linux::adopt_orphans();
     free_what_was_left(&run_dir, &project, &path)?;
     let last = RunRecord::load(&run_dir)?;
