@@ -108,8 +108,7 @@ fn stage(plan: &str, check: &str) -> Stage {
 fn lines_that_are_no_messages_are_answered_and_the_server_goes_on() {
     let stage = Stage::new("goes-on", ONE);
     let mut client = Client::start(&stage, &[]);
-    for line in
-        [&b"\xff\xfe"[..], b"{\"id\": 1, \"method\": \"\xc3\"}", b"{", b"[1]", &[b'['; 5_000]]
+    for line in [&b"\xff\xfe"[..], b"{\"id\": 1, \"method\": \"\xc3\"}", b"{", b"1", &[b'['; 5_000]]
     {
         assert!(client.refused(line).contains("no message"));
     }
@@ -185,8 +184,8 @@ fn bad_input_is_refused_and_the_server_continues() {
     client.refuses("complete_story", json!({"status": "success"}), "missing field `story`");
     client.refuses("complete_story", json!({"story": 1, "status": "success"}), "invalid type");
     client.refuses("request_merge", json!({"summary": " "}), "say what to merge, and why");
-    client.send("{\"jsonrpc\": ");
-    client.send("not JSON");
+    client.refused(b"{\"jsonrpc\": ");
+    client.refused(b"not JSON");
     let unknown = client.ask("tools/call", json!({"name": "push", "arguments": {}}));
     let why = unknown["error"]["message"].as_str().unwrap();
     assert_eq!(why, "there is no tool `push`");
