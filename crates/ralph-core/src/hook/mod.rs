@@ -21,5 +21,5 @@ mod repair;
 mod run;
 
 pub use decision::{Decision, Reply, UnsupportedDecision};
-pub use input::{BackgroundTask, BashCall, BashResult, FileCall, Input, WakeUp};
+pub use input::{BackgroundTask, BashCall, BashResult, FileCall, Input};
 pub use run::{exchange, run};

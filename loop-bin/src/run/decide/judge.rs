@@ -10,7 +10,7 @@ use ralph_project::config::Limits;
 use ralph_project::strikes::{HookRollback, with_cause};
 use serde::{Deserialize, Serialize};
 
-use super::pause::{Trouble, pause_of};
+use super::pause::{LONGEST_WAIT, Trouble, pause_of};
 use super::pick::{Allowance, Owner};
 use crate::saved::RETRY;
 use crate::terminal::seconds;
@@ -20,9 +20,6 @@ use client::{AgentRun, Refusal, RunEnd, Said, Stream, said};
 /// How many usage limits in a row are waited for: with pauses of up to half an hour, this exceeds
 /// the usual five hours.
 const MOST_WAITS: u32 = 16;
-
-/// The longest wait for a usage limit: one day more than the longest known limit.
-pub(crate) const LONGEST_WAIT: Duration = Duration::from_secs(8 * 24 * 3600);
 
 /// If an agent's tool calls are not visible, one that ran longer than this may have done something.
 const SOON: Duration = Duration::from_secs(60);

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use super::judge::LONGEST_WAIT;
+/// The longest wait for a usage limit: one day more than the longest known limit.
+pub(super) const LONGEST_WAIT: Duration = Duration::from_secs(8 * 24 * 3600);
 
 /// The first and the longest pause if the service gives no reset time.
 const FIRST_PAUSE: u64 = 60;
