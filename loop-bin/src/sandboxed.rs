@@ -4,16 +4,15 @@ use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode};
 
-use camino::{Utf8Path, Utf8PathBuf};
 use clap::Args;
 use ralph_base::env::Env;
 use ralph_base::linux::own_program;
-use ralph_base::state;
 use ralph_project::project::Project;
 
 use crate::exit::Failure;
 use crate::here;
 use sandbox::Limits;
+use work_copy::cache;
 use work_copy::doors::Doors;
 
 /// Run a command in this folder in the same sandbox as an attempt, to try it out
@@ -26,21 +25,11 @@ pub(crate) struct Sandboxed {
     command: Vec<OsString>,
 }
 
-/// The project of the copy that we are in, if any; its objects must be readable.
-fn project_of_copy() -> Option<Utf8PathBuf> {
-    let here = here::folder().ok()?;
-    let top = here.ancestors().find(|folder| folder.join(".git").exists())?;
-    let borrowed = state::read_text(top.join(".git/objects/info/alternates")).ok()?;
-    let project = Utf8Path::new(borrowed.trim()).parent()?.parent()?;
-    let is_copy = top.ancestors().any(|folder| folder.file_name() == Some("ralph"));
-    is_copy.then(|| project.to_owned())
-}
-
 impl Sandboxed {
     /// Replaces this process with the command.
     #[expect(clippy::disallowed_methods, reason = "a command of the user's replaces this process")]
     pub(crate) fn run(&self, env: &Env) -> Result<ExitCode, Failure> {
-        let project = match project_of_copy() {
+        let project = match cache::project_of(env, &here::folder()?)? {
             Some(project) => Project::locate(env, &project),
             None => here::project(env)?,
         };

@@ -8,7 +8,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
-use camino::{Utf8Path, Utf8PathBuf};
+use camino::Utf8Path;
 use nix::unistd::{close, setsid};
 use ralph_base::linux::own_program;
 use ralph_base::supervised::{Door, KEEP, LOOP, OWN_SESSION};
@@ -124,7 +124,7 @@ fn exec(policy: &Policy, mut command: Command) -> Error {
     }
     command.envs(&policy.set);
     // Written after the restriction: an attempt may have put a link there.
-    if !policy.git_settings.is_empty() && copy_settings(policy).is_ok() {
+    if !policy.git_settings.is_empty() && write_settings(policy).is_ok() {
         command.env("GIT_CONFIG_GLOBAL", &policy.git_copy);
     }
     for (from, to, unlinked) in &policy.links {
@@ -150,38 +150,17 @@ fn link_entries(from: &Utf8Path, to: &Utf8Path, unlinked: &[String]) -> io::Resu
     Ok(())
 }
 
-/// Copies the user's git settings if they have changed.
-fn copy_settings(policy: &Policy) -> io::Result<()> {
-    let read = |file: &Utf8PathBuf| {
-        let text = fs_err::read(file).unwrap_or_default();
-        absolute(&String::from_utf8_lossy(&text), file.parent().unwrap_or(file))
-    };
-    let copied: String = policy.git_settings.iter().map(read).collect();
+/// Writes the user's git settings, unless they are there.
+fn write_settings(policy: &Policy) -> io::Result<()> {
     // An attempt may have put a pipe there.
     let is_file = policy.git_copy.symlink_metadata().is_ok_and(|found| found.is_file());
-    if is_file && fs_err::read_to_string(&policy.git_copy).is_ok_and(|text| text == copied) {
+    let known = || fs_err::read_to_string(&policy.git_copy);
+    if is_file && known().is_ok_and(|text| text == policy.git_settings) {
         return Ok(());
     }
     let fresh = policy.git_copy.with_extension(std::process::id().to_string());
-    fs_err::write(&fresh, copied)?;
+    fs_err::write(&fresh, &policy.git_settings)?;
     fs_err::rename(&fresh, &policy.git_copy)
-}
-
-/// Makes the paths of included files absolute: git resolves them beside the including file.
-fn absolute(text: &str, folder: &Utf8Path) -> String {
-    let mut includes = false;
-    let line = |line: &str| {
-        if line.trim_start().starts_with('[') {
-            includes = line.to_lowercase().contains("[include");
-        }
-        match line.split_once('=') {
-            Some((key, path)) if includes && key.trim() == "path" && !path.contains('~') => {
-                format!("path = \"{}\"\n", folder.join(path.trim().trim_matches('"')))
-            }
-            _ => format!("{line}\n"),
-        }
-    };
-    text.lines().map(line).collect()
 }
 
 #[cfg(test)]
@@ -197,14 +176,5 @@ mod tests {
         let (from, to) = (scratch.path("own"), scratch.path("linked"));
         link_entries(&from, &to, &["projects.json".to_owned()]).unwrap();
         assert!(to.join("settings.json").is_symlink() && !to.join("projects.json").exists());
-    }
-
-    #[test]
-    fn relative_include_paths_become_absolute() {
-        let text = "[user]\n  path = x\n[include]\n  path = work\n[includeIf \"gitdir:/a/\"]\npath=\"b c\"\n\
-                    \tpath = ~/own\n[core]\npath = y";
-        let wanted = "[user]\n  path = x\n[include]\npath = \"/home/dev/work\"\n[includeIf \"gitdir:/a/\"]\n\
-                      path = \"/home/dev/b c\"\n\tpath = ~/own\n[core]\npath = y\n";
-        assert_eq!(absolute(text, Utf8Path::new("/home/dev")), wanted);
     }
 }

@@ -5,6 +5,7 @@
 //! | --- | --- |
 //! | [`policy`](Policy) | what is allowed? Pure: settings, variables and tables in, paths out |
 //! | `readable` | which paths must be granted so that all but the hidden ones can be read? |
+//! | `found` | what do programs on this machine need, and what of git's settings is no secret? |
 //! | `linux` | what can this kernel enforce, and how is a process restricted? |
 //! | `door` | how is a program started for an attempt, in the sandbox or not? |
 //! | `keeper` | how does nothing of it outlive it? |
@@ -17,6 +18,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 mod door;
+mod found;
 mod keeper;
 mod limits;
 mod linux;
@@ -27,6 +29,7 @@ mod support;
 mod tables;
 
 pub use door::{door, run_if_asked};
+pub use found::{Found, programs, shareable};
 pub use keeper::is_tidying;
 pub use limits::Limits;
 pub use linux::adopt_orphans;
@@ -60,7 +63,7 @@ pub fn restrict(policy: &Policy) -> Result<Support, Error> {
     if !support.is_enough() {
         return Err(Error::Unsupported(support.abi));
     }
-    let restricted = linux::restrict(policy, &readable::paths(&policy.hide));
+    let restricted = linux::restrict(policy, &readable::paths(policy));
     restricted.map(|()| support).map_err(|error| Error::Rules(error.to_string()))
 }
 

@@ -80,8 +80,7 @@ mod landlock_rules {
         // Devices may not be created: as root, a disk could be written through one.
         let write = write & !(AccessFs::MakeChar | AccessFs::MakeBlock);
         let rules = rules.create()?.add_rules(path_beneath_rules(&policy.write, write))?;
-        let rules = rules.add_rules(path_beneath_rules(readable, AccessFs::ReadFile))?;
-        rules.add_rules(path_beneath_rules(&policy.show, AccessFs::ReadFile))?.restrict_self()?;
+        rules.add_rules(path_beneath_rules(readable, AccessFs::ReadFile))?.restrict_self()?;
         Ok(())
     }
 }

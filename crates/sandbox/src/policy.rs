@@ -1,17 +1,27 @@
 //! What an attempt may access: a pure function of settings, variables and the tables.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use serde::{Deserialize, Serialize};
 
+use crate::found::{Found, shareable};
 use crate::tables::{
-    AGENTS, CACHES, GIT_SETTINGS, PROVIDERS, REMOVE, REMOVE_UNLESS_SETUP, Row, SECRETS,
-    SETUP_CACHES, SETUP_SECRETS, TEMPORARY,
+    AGENTS, ANY_PROVIDER, CACHES, JUDGED, PROVIDERS, REMOVE, Row, SECRETS, SETUP_CACHES,
+    SETUP_KEEPS, SETUP_SECRETS, SHOWN, STAYS, TEMPORARY,
 };
 
 /// Git settings in the sandbox: commits and tags are not signed.
 const UNSIGNED: [(&str, &str); 2] = [("commit.gpgSign", "false"), ("tag.gpgSign", "false")];
+
+/// The variables that move folders of the home folder.
+const MOVED: [(&str, &str); 4] = [
+    (".cache", "XDG_CACHE_HOME"),
+    (".config", "XDG_CONFIG_HOME"),
+    (".local/share", "XDG_DATA_HOME"),
+    (".local/state", "XDG_STATE_HOME"),
+];
 
 /// The most git settings that are read from variables.
 const MOST_SETTINGS: usize = 1000;
@@ -46,8 +56,10 @@ pub struct Request<'a> {
     pub read_only: &'a [Utf8PathBuf],
     /// The agent to start; `None` for checks, git hooks and set-up.
     pub agent: Option<&'a str>,
-    /// Whether this is the set-up of an untouched copy, which keeps credentials of forges and registries.
+    /// Whether this is a set-up that keeps credentials of forges and registries.
     pub is_setup: bool,
+    /// What the programs on this machine need, and git's settings.
+    pub found: &'a Found,
     /// The user's settings.
     pub settings: &'a Settings,
     /// The variables that the program would be started with.
@@ -73,20 +85,22 @@ pub struct Policy {
     pub files: Vec<Utf8PathBuf>,
     /// Folders whose entries, except for some names, are linked into another one at each start.
     pub links: Vec<(Utf8PathBuf, Utf8PathBuf, Vec<String>)>,
-    /// Files and folders that may not be read; everything else may.
+    /// What may not be read, with everything below it; `*` in the last name stands for any text.
+    /// The longest of these paths and those in `show` decides; everything else may be read.
     pub hide: Vec<Utf8PathBuf>,
     /// What may be read although it is in a hidden folder.
     pub show: Vec<Utf8PathBuf>,
+    /// Files that are shown or hidden by what is in them.
+    pub judged: Vec<Utf8PathBuf>,
     /// Whether signals and abstract sockets reach only processes in the sandbox.
     pub scoped: bool,
     /// Variables that are removed.
     pub remove: Vec<String>,
     /// Variables that are set.
     pub set: BTreeMap<String, String>,
-    /// The user's git settings in git's order of reading; empty if `GIT_CONFIG_GLOBAL` is set.
-    pub git_settings: Vec<Utf8PathBuf>,
-    /// The copy of them that git reads in the sandbox. `git config --global` replaces the original,
-    /// and the new file has no rule: every git in the sandbox would fail.
+    /// The user's git settings.
+    pub git_settings: String,
+    /// The file with them that git reads in the sandbox.
     pub git_copy: Utf8PathBuf,
 }
 
@@ -132,21 +146,56 @@ impl Policy {
         policy.write.extend(policy.listed.iter().cloned());
         policy.drop_nested();
         let provider: Vec<&Row> = PROVIDERS.iter().filter(|row| request.is_for(row)).collect();
-        policy.show = provider.iter().flat_map(|row| request.listed(row.secrets)).collect();
-        policy.show.extend(request.listed(&settings.show));
-        policy.hide = request.secrets();
-        policy.hide.retain(|hidden| !policy.show.iter().any(|shown| hidden.starts_with(shown)));
-        // What the user hides is hidden in a shown folder as well.
-        let hidden: Vec<_> =
-            settings.hide.iter().flat_map(|path| request.everywhere(path)).collect();
-        policy.show.retain(|shown| !hidden.iter().any(|hidden| hidden.starts_with(shown)));
-        policy.hide.extend(hidden);
+        policy.let_read(request, &provider);
         policy.remove = request.leading_to_secrets(&provider);
-        if !env.contains_key("GIT_CONFIG_GLOBAL") {
-            let files = GIT_SETTINGS.iter().filter_map(|file| request.places(file).next());
-            policy.git_settings = files.collect();
+        let Found { git_settings, git_credentials, .. } = request.found;
+        policy.git_settings = git_settings.clone();
+        if request.is_setup {
+            policy.git_settings.push_str(git_credentials);
         }
         policy
+    }
+
+    /// Hides credentials, and shows what programs need beside them.
+    fn let_read(&mut self, request: &Request<'_>, provider: &[&Row]) {
+        let for_agent: Vec<_> =
+            provider.iter().flat_map(|row| request.listed(row.secrets)).collect();
+        let listed: Vec<_> = request.listed(&request.settings.show).collect();
+        self.hide = request.secrets();
+        self.hide.retain(|hidden| {
+            !for_agent.iter().chain(&listed).any(|shown| hidden.starts_with(shown))
+        });
+        self.show = request.shown();
+        // A program that was found, or a folder of the agent, may be a secret as well.
+        self.show.retain(|shown| !self.hide.iter().any(|hidden| shown.starts_with(hidden)));
+        self.show.extend(self.write.iter().cloned().chain(for_agent));
+        self.judged = request.all(JUDGED).chain(request.found.judged.iter().cloned()).collect();
+        // What the user hides is hidden in a shown folder as well.
+        let hidden: Vec<_> =
+            request.settings.hide.iter().flat_map(|path| request.everywhere(path)).collect();
+        for paths in [&mut self.show, &mut self.judged] {
+            paths.retain(|path| !hidden.iter().any(|hidden| path.starts_with(hidden)));
+        }
+        let own = [request.copy, request.tmp, request.state].map(Utf8Path::to_owned);
+        self.show.extend(own.into_iter().chain(request.read_only.iter().cloned()).chain(listed));
+        self.judged.retain(|path| !self.show.contains(path));
+        self.hide.extend(hidden);
+    }
+
+    /// Returns what would have to be shown for a path to be readable; `None` if it is readable.
+    pub fn hides(&self, path: &Utf8Path) -> Option<Utf8PathBuf> {
+        for above in path.ancestors() {
+            if self.hide.iter().any(|hidden| hidden == above) {
+                return Some(path.to_owned());
+            }
+            if self.show.iter().any(|shown| shown == above) {
+                return None;
+            }
+            if self.hide.iter().any(|hidden| is_entry(above.as_std_path(), hidden.as_std_path())) {
+                return Some(above.to_owned());
+            }
+        }
+        None
     }
 
     /// Drops folders inside of other ones: an attempt could replace the inner one with a link, and
@@ -178,7 +227,9 @@ impl Policy {
 impl Request<'_> {
     fn is_for(&self, row: &Row) -> bool {
         let is_set = row.when.is_empty() || self.env.contains_key(row.when);
-        Some(row.name) == self.agent && is_set
+        let is_any = |agent| !is_agent(agent) || ANY_PROVIDER.contains(&agent);
+        let is_named = |agent| row.name == agent || row.name == "*" && is_any(agent);
+        is_set && self.agent.is_some_and(is_named)
     }
 
     /// Whether a path is in a folder of the attempt: it needs no rule, and may be a link that the
@@ -225,15 +276,50 @@ impl Request<'_> {
         paths.filter(|path| !self.is_own(path))
     }
 
-    /// Returns the credentials that may not be read.
+    /// Returns the paths of rows, for every alternative of their places. Those in folders that a
+    /// variable moves are named twice, as not every program heeds it.
+    fn all<'a>(&'a self, rows: &'a [Row]) -> impl Iterator<Item = Utf8PathBuf> + 'a {
+        let paths = rows.iter().flat_map(|row| {
+            self.places(row.at)
+                .flat_map(|place| row.paths.iter().map(move |path| below(&place, path)))
+        });
+        let moved = |path: &Utf8PathBuf| {
+            MOVED.iter().find_map(|(folder, variable)| {
+                let rest = path.strip_prefix(self.home.join(folder)).ok()?;
+                let at = Utf8PathBuf::from(self.env.get(*variable)?);
+                (at.is_absolute() && !rest.as_str().is_empty()).then(|| at.join(rest))
+            })
+        };
+        paths.flat_map(move |path| [moved(&path), Some(path)]).flatten()
+    }
+
+    /// Returns what may not be read: hidden folders, credentials, and what belongs to other agents.
     fn secrets(&self) -> Vec<Utf8PathBuf> {
         let shared: &[Row] = if self.is_setup { &[] } else { SETUP_SECRETS };
-        let rows = SECRETS.iter().chain(shared).map(|row| (row.at, row.paths));
-        let others = AGENTS.iter().filter(|row| !self.is_for(row)).map(|row| (row.at, row.secrets));
-        let hidden = rows.chain(others).flat_map(|(at, paths)| {
-            self.places(at).flat_map(|place| paths.iter().map(move |path| below(&place, path)))
-        });
-        hidden.filter(|path| !self.is_above_a_folder(path)).collect()
+        let others = AGENTS.iter().filter(|row| !self.is_for(row));
+        let hidden = self.all(SECRETS).chain(self.all(shared));
+        let hidden = hidden.chain(others.flat_map(|row| self.places(row.at)));
+        // Only names hide entries of the home folder.
+        let is_home = |path: &Utf8PathBuf| match path.file_name() {
+            Some("*") => path.parent().is_some_and(|folder| self.home.starts_with(folder)),
+            _ => self.home.starts_with(path),
+        };
+        hidden.filter(|path| !is_home(path)).collect()
+    }
+
+    /// Returns what the tables show in hidden folders.
+    fn shown(&self) -> Vec<Utf8PathBuf> {
+        let shared: &[Row] = if self.is_setup { SETUP_SECRETS } else { &[] };
+        let own = AGENTS.iter().filter(|row| self.is_for(row)).flat_map(|row| self.places(row.at));
+        let mut shown: Vec<_> = self.all(SHOWN).chain(self.all(shared)).chain(own).collect();
+        // An agent without a row keeps its files in folders of its name.
+        if let Some(name) = self.agent.filter(|agent| !is_agent(agent)) {
+            let folders = [".", ".config/", ".local/share/", ".cache/"];
+            shown.extend(folders.map(|folder| self.home.join(format!("{folder}{name}"))));
+        }
+        shown.extend(self.found.shown.iter().cloned());
+        shown.retain(|path| path.is_absolute() && !self.is_above_a_folder(path));
+        shown
     }
 
     /// Returns the variables with git's settings: the user's, except for credentials, and ours.
@@ -246,7 +332,11 @@ impl Request<'_> {
         let count: usize = count.unwrap_or(0).min(MOST_SETTINGS);
         let mut settings: Vec<[String; 2]> =
             (0..count).map(|number| names(number).each_ref().map(get)).collect();
-        settings.retain(|[key, _]| self.is_setup || !leads_to_credentials(&key.to_lowercase()));
+        if !self.is_setup {
+            let known = settings.into_iter();
+            let known = known.filter_map(|[key, value]| Some([shareable(&key, &value)?, key]));
+            settings = known.map(|[value, key]| [key, value]).collect();
+        }
         settings.extend(UNSIGNED.map(|(key, value)| [key.to_owned(), value.to_owned()]));
         let mut all = BTreeMap::from([("GIT_CONFIG_COUNT".to_owned(), settings.len().to_string())]);
         let empty = (settings.len()..count).map(|_| <[String; 2]>::default());
@@ -257,17 +347,12 @@ impl Request<'_> {
 
     /// Returns the variables that lead to credentials and have to be removed.
     fn leading_to_secrets(&self, provider: &[&Row]) -> Vec<String> {
-        let shared: &[&str] = if self.is_setup { &[] } else { REMOVE_UNLESS_SETUP };
-        let is_secret = |name: &str| fits(name, REMOVE) || fits(name, shared);
+        let shared: &[&str] = if self.is_setup { SETUP_KEEPS } else { &[] };
+        let is_secret = |name: &str| names_a_secret(name) && !fits(name, shared);
         let is_needed = |name: &str| provider.iter().any(|row| fits(name, row.env));
         let is_kept = |name: &str| is_needed(name) || fits(name, &self.settings.env);
         self.env.keys().filter(|name| is_secret(name) && !is_kept(name)).cloned().collect()
     }
-}
-
-/// Whether a git setting holds credentials or leads to them.
-fn leads_to_credentials(key: &str) -> bool {
-    key.starts_with("credential.") || key.ends_with(".extraheader") || key == "core.sshcommand"
 }
 
 /// Returns a path of a row below its place; `/` is the place itself.
@@ -276,12 +361,29 @@ fn below(place: &Utf8Path, path: &str) -> Utf8PathBuf {
     if path.is_empty() { place.to_owned() } else { place.join(path) }
 }
 
-/// Returns whether a name matches one of the patterns, in which one `*` stands for any text.
+/// Returns whether a variable of this name is taken to hold a secret.
+pub(crate) fn names_a_secret(name: &str) -> bool {
+    fits(name, REMOVE) && !fits(name, STAYS)
+}
+
+/// Returns whether a name matches one of the patterns, in which `*` stands for any text.
 fn fits<T: AsRef<str>>(name: &str, patterns: &[T]) -> bool {
-    patterns.iter().map(AsRef::as_ref).any(|pattern| match pattern.split_once('*') {
-        None => pattern == name,
-        Some((start, end)) => name.strip_prefix(start).is_some_and(|rest| rest.ends_with(end)),
-    })
+    let name = name.to_ascii_uppercase();
+    patterns.iter().any(|pattern| matches(&name, &pattern.as_ref().to_ascii_uppercase()))
+}
+
+fn matches(name: &str, pattern: &str) -> bool {
+    let Some((start, rest)) = pattern.split_once('*') else { return name == pattern };
+    let Some(name) = name.strip_prefix(start) else { return false };
+    let mut ends = (0..=name.len()).filter_map(|from| name.get(from..));
+    ends.any(|end| matches(end, rest))
+}
+
+/// Returns whether a path is one of the entries that a pattern such as `~/.*` hides.
+pub(crate) fn is_entry(path: &Path, pattern: &Path) -> bool {
+    let [Some(name), Some(wanted)] = [path, pattern].map(Path::file_name) else { return false };
+    let [name, wanted] = [name, wanted].map(|name| name.to_string_lossy());
+    path.parent() == pattern.parent() && wanted.contains('*') && matches(&name, &wanted)
 }
 
 #[cfg(test)]

@@ -9,37 +9,67 @@ use std::path::{Path, PathBuf};
 
 use camino::Utf8PathBuf;
 
-/// Returns the paths to grant so that everything outside of the hidden paths can be read.
-pub(crate) fn paths(hidden: &[Utf8PathBuf]) -> Vec<PathBuf> {
+use crate::Policy;
+use crate::found::holds_secret;
+use crate::policy::is_entry;
+
+/// Returns the paths to grant so that exactly what a policy does not hide can be read.
+pub(crate) fn paths(policy: &Policy) -> Vec<PathBuf> {
     let mut known = HashMap::new();
-    let mut hidden: HashSet<_> =
-        hidden.iter().map(|path| real(path.as_ref(), &mut known)).collect();
+    let mut resolved = |paths: &[Utf8PathBuf]| -> HashSet<PathBuf> {
+        paths.iter().map(|path| real(path.as_ref(), &mut known)).collect()
+    };
+    let (mut hidden, mut shown) = (resolved(&policy.hide), resolved(&policy.show));
+    for file in resolved(&policy.judged) {
+        let is_secret = holds_secret(&file);
+        if is_secret { &mut hidden } else { &mut shown }.insert(file);
+    }
+    let patterns: Vec<PathBuf> = hidden.iter().filter(|path| is_pattern(path)).cloned().collect();
+    hidden.retain(|path| !is_pattern(path));
+    let fits = |path: &Path| patterns.iter().any(|pattern| is_entry(path, pattern));
+    for pattern in &patterns {
+        let folder = pattern.parent().unwrap_or(pattern);
+        let led_to = led_to(folder).into_iter().filter(|(link, _)| fits(link));
+        hidden.extend(led_to.map(|(_, file)| file).filter(|file| !shown.contains(file)));
+    }
     let led_to: Vec<_> = hidden.iter().flat_map(|folder| led_to(folder)).collect();
-    hidden.extend(led_to);
-    let is_hidden = |path: &Path| path.ancestors().any(|above| hidden.contains(above));
-    let above = hidden.iter().flat_map(|path| path.ancestors().skip(1));
-    let above: HashSet<&Path> = above.chain([Path::new("/")]).collect();
+    hidden.extend(led_to.into_iter().map(|(_, file)| file));
+    let is_hidden = |path: &Path| path.ancestors().any(|it| hidden.contains(it) || fits(it));
+    shown.retain(|path| !hidden.contains(path) && is_hidden(path));
+    let rules = || hidden.iter().chain(&patterns).chain(&shown);
+    let above: HashSet<&Path> = rules().flat_map(|path| path.ancestors().skip(1)).collect();
+    // Begins with every folder that is readable by a rule of its own.
+    let mut folders: Vec<PathBuf> = shown.iter().cloned().chain([PathBuf::from("/")]).collect();
     let mut granted = Vec::new();
-    for folder in above.iter().filter(|folder| !is_hidden(folder)) {
+    while let Some(folder) = folders.pop() {
+        if !above.contains(&*folder) && folder.parent().is_some() {
+            granted.push(folder);
+            continue;
+        }
         // The target of a symlink has a rule of its own, or none because it is hidden.
         let entries = folder.read_dir().into_iter().flatten().flatten();
         let entries = entries.filter(|entry| entry.file_type().is_ok_and(|it| !it.is_symlink()));
-        let siblings = entries.map(|entry| entry.path());
-        granted.extend(siblings.filter(|path| !above.contains(&**path) && !hidden.contains(path)));
+        let entries = entries.map(|entry| entry.path());
+        folders
+            .extend(entries.filter(|it| !hidden.contains(it) && !shown.contains(it) && !fits(it)));
     }
     granted
 }
 
-/// Returns the nearby files that links in a hidden folder lead to: they are just as secret.
-fn led_to(folder: &Path) -> Vec<PathBuf> {
+fn is_pattern(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.to_string_lossy().contains('*'))
+}
+
+/// Returns the links in a folder that lead to nearby files: in a hidden folder, these are as secret.
+fn led_to(folder: &Path) -> Vec<(PathBuf, PathBuf)> {
     let links = folder.read_dir().into_iter().flatten().flatten();
     let links = links.filter(|entry| entry.file_type().is_ok_and(|it| it.is_symlink()));
-    let files = links.filter_map(|link| link.path().canonicalize().ok()).filter(|it| it.is_file());
-    let nearby = |file: &PathBuf| {
-        let mut above = folder.ancestors().skip(1).take(2).filter(|it| it.parent().is_some());
-        above.any(|above| file.starts_with(above))
+    let files = links.filter_map(|link| Some((link.path(), link.path().canonicalize().ok()?)));
+    let nearby = |file: &Path| {
+        let mut above = folder.ancestors().take(3);
+        above.any(|above| above.parent().is_some() && file.starts_with(above))
     };
-    files.filter(nearby).collect()
+    files.filter(|(_, file)| file.is_file() && nearby(file)).collect()
 }
 
 /// Resolves symlinks as far as the path exists: rules apply to files, not to names. Results are
@@ -66,8 +96,8 @@ mod tests {
 
     /// The granted names below the scratch folder.
     fn granted(scratch: &Scratch, hidden: &[&str]) -> Vec<String> {
-        let hidden: Vec<Utf8PathBuf> = hidden.iter().map(|name| scratch.path(name)).collect();
-        let below = paths(&hidden);
+        let hide = hidden.iter().map(|name| scratch.path(name)).collect();
+        let below = paths(&Policy { hide, ..Policy::default() });
         let names = below.iter().filter_map(|path| path.strip_prefix(scratch.root()).ok());
         let mut names: Vec<String> = names.map(|name| name.display().to_string()).collect();
         names.sort();
@@ -83,7 +113,7 @@ mod tests {
         let hidden = [".ssh", ".config/gh", ".docker/config", ".ssh/id"];
         assert_eq!(granted(&scratch, &hidden), [".bashrc", ".config/git", "src"]);
         for hidden in [vec![], vec![scratch.path(".ssh")]] {
-            let elsewhere = paths(&hidden);
+            let elsewhere = paths(&Policy { hide: hidden, ..Policy::default() });
             assert!(elsewhere.contains(&PathBuf::from("/usr")), "{elsewhere:?}");
         }
     }

@@ -8,7 +8,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use nix::errno::Errno;
 use nix::unistd::{AccessFlags, access};
 use ralph_base::env::Env;
-use ralph_base::state::fingerprint;
+use ralph_base::state::{self, fingerprint};
 use ralph_project::config::Config;
 
 use ralph_project::failure::Failure;
@@ -36,6 +36,32 @@ pub fn folder(env: &Env, config: &Config, top: &Utf8Path) -> Result<Utf8PathBuf,
         )));
     }
     Ok(folder)
+}
+
+/// Returns the file that names the project of these copies: where no attempt can write.
+pub(crate) fn record(env: &Env, copies: &Utf8Path) -> Option<Utf8PathBuf> {
+    let real = copies.canonicalize_utf8().unwrap_or_else(|_| copies.to_owned());
+    let name = format!("{:016x}", fingerprint(real.as_str().as_bytes()));
+    Some(home_of(env, "XDG_CACHE_HOME", ".cache")?.join("ralph/copies").join(name))
+}
+
+/// Returns the project of the copy that contains a folder; `None` if it is in no copy. What the
+/// copy itself says of its project may be an agent's.
+pub fn project_of(env: &Env, folder: &Utf8Path) -> Result<Option<Utf8PathBuf>, Failure> {
+    let mut above: Vec<&Utf8Path> = folder.ancestors().collect();
+    above.reverse();
+    let project = |folder: &&Utf8Path| state::read_text(record(env, folder)?).ok();
+    if let Some(project) = above.iter().find_map(project) {
+        return Ok(Some(project.into()));
+    }
+    let cache = home_of(env, "XDG_CACHE_HOME", ".cache").map(|folder| folder.join("ralph"));
+    match cache.filter(|cache| folder.starts_with(cache)) {
+        Some(_) => Err(Failure::because(format!(
+            "{folder} is in a copy whose project is not known; start `ralph-loop` in the project \
+             once, or run this command there"
+        ))),
+        None => Ok(None),
+    }
 }
 
 /// Returns the part of a path that already exists.

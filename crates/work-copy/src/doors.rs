@@ -9,12 +9,15 @@ use ralph_base::env::Env;
 use ralph_base::linux::own_program;
 use ralph_base::state::{self, PROJECT_MARKER, RunDir, fingerprint};
 use ralph_base::supervised::Door;
+use ralph_core::git::Git;
 use ralph_project::config::{Config, SandboxMode};
 use ralph_project::failure::Failure;
+use ralph_project::install::data_folders;
 use ralph_project::project::Project;
 use ralph_project::review::command_line;
-use sandbox::{Limits, Policy, Request, Settings, Support};
+use sandbox::{Found, Limits, Policy, Request, Settings, Support};
 
+use crate::git_settings::GitSettings;
 use crate::source::Source;
 use crate::{ONLY_WORKER, cache};
 
@@ -35,6 +38,10 @@ pub struct Doors {
     pub limits: Limits,
     /// The temporary folder of the attempt.
     tmp: Utf8PathBuf,
+    /// The file that names the project of the copies, and what it says.
+    record: (Utf8PathBuf, Utf8PathBuf),
+    /// Folders that the client needs and cannot make inside.
+    plugins: Vec<Utf8PathBuf>,
     /// The parts that policies are made from; `None` without a sandbox.
     basis: Option<Basis>,
     policies: Vec<Policy>,
@@ -49,6 +56,7 @@ struct Basis {
     state: Utf8PathBuf,
     read_only: Vec<Utf8PathBuf>,
     settings: Settings,
+    found: Found,
     env: BTreeMap<String, String>,
 }
 
@@ -57,6 +65,8 @@ pub(crate) struct Attempt<'a> {
     pub(crate) env: &'a Env,
     pub(crate) config: &'a Config,
     pub(crate) source: &'a Source,
+    /// The project's git settings.
+    pub(crate) git: &'a GitSettings,
     /// The folder of the copies.
     pub(crate) cache: &'a Utf8Path,
     pub(crate) worker: &'a str,
@@ -108,7 +118,24 @@ fn is_in(path: &Utf8Path, folders: &[Utf8PathBuf]) -> bool {
 fn agent_of(line: &str) -> Option<String> {
     let script = shell_reader::read(line);
     let mut names = script.commands.iter().filter_map(|command| command.name());
-    names.find(|name| sandbox::is_agent(name)).map(str::to_owned)
+    let known = names.clone().find(|name| sandbox::is_agent(name));
+    known.or_else(|| names.next()).map(str::to_owned)
+}
+
+/// Returns what the programs that are started need, and what git's settings say.
+fn found(attempt: &Attempt<'_>, home: &Utf8Path) -> Found {
+    let Attempt { env, config, source, git, top, .. } = *attempt;
+    let mut shown = sandbox::programs(home, &env.get("PATH").unwrap_or_default());
+    let own = own_program().ok().and_then(|own| Utf8PathBuf::from_path_buf(own).ok());
+    shown.extend(own.as_deref().and_then(Utf8Path::parent).map(Utf8Path::to_owned));
+    let lines = [&config.agent.command, &command_line(config)];
+    let words = lines.into_iter().flat_map(|line| line.split_whitespace()).map(Utf8Path::new);
+    shown.extend(words.filter(|word| word.is_absolute()).map(Utf8Path::to_owned));
+    shown.extend(git.paths(home));
+    // In place, git needs the settings of the project.
+    let judged = if top == source.top { Vec::new() } else { git.files(source, home) };
+    let [git_settings, git_credentials] = git.of_user();
+    Found { shown, judged, git_settings, git_credentials }
 }
 
 /// Returns a path that no other user has taken: in the folder of temporary files anybody can take any.
@@ -121,8 +148,19 @@ fn free_name(path: &Utf8Path) -> Utf8PathBuf {
 
 impl Basis {
     fn policy(&self, agent: Option<&str>, is_setup: bool) -> Policy {
-        let Self { home, copy, tmp, state, read_only, settings, env } = self;
-        Policy::new(&Request { home, copy, tmp, state, read_only, agent, is_setup, settings, env })
+        let Self { home, copy, tmp, state, read_only, settings, found, env } = self;
+        Policy::new(&Request {
+            home,
+            copy,
+            tmp,
+            state,
+            read_only,
+            agent,
+            is_setup,
+            found,
+            settings,
+            env,
+        })
     }
 }
 
@@ -158,12 +196,13 @@ impl Doors {
 
     /// Creates one policy per entry of `whom`: an agent, if any, and whether it is for the setup.
     fn for_whom(attempt: &Attempt<'_>, whom: &[(Option<&str>, bool)]) -> Result<Self, Failure> {
-        let Attempt { env, config, source, cache, worker, top } = *attempt;
+        let Attempt { env, config, source, cache, worker, top, .. } = *attempt;
         // Nothing below a folder of this name is accessed through links.
         let state = cache.join(format!("state-{worker}")).join(PROJECT_MARKER);
+        let record = (cache::record(env, cache).unwrap_or_default(), source.top.clone());
         let limits = Limits { processes: config.limits.processes, memory: config.limits.memory };
         if sandbox_of(config)?.is_none() {
-            return Ok(Self { state, limits, ..Self::default() });
+            return Ok(Self { state, limits, record, ..Self::default() });
         }
         // A short name, because a socket's path may have only 108 bytes.
         let name = format!("ralph-{:08x}-{worker}", fingerprint(cache.as_str().as_bytes()) as u32);
@@ -174,8 +213,10 @@ impl Doors {
             show: sandbox.show.clone(),
             env: sandbox.env.clone(),
         };
+        let home = env.home().unwrap_or_default();
         let mut basis = Basis {
-            home: env.home().unwrap_or_default(),
+            found: found(attempt, &home),
+            home,
             copy: top.to_owned(),
             tmp: free_name(&env.temp_dir().join(name)),
             state: state.clone(),
@@ -193,11 +234,13 @@ impl Doors {
         let policies =
             whom.iter().map(|&(agent, is_setup)| basis.policy(agent, is_setup)).collect();
         let tmp = basis.tmp.clone();
-        Ok(Self { state, limits, tmp, policies, basis: Some(basis), ..Self::default() })
+        let plugins = data_folders(env);
+        let basis = Some(basis);
+        Ok(Self { state, limits, tmp, record, plugins, policies, basis, ..Self::default() })
     }
 
-    /// Returns the policy for a command that the user tries, without starting git; `None` without a
-    /// sandbox. Creates its folders.
+    /// Returns the policy for a command that the user tries; `None` without a sandbox. Creates its
+    /// folders.
     pub fn to_try(
         env: &Env,
         project: &Project,
@@ -220,7 +263,8 @@ impl Doors {
         let cache = cache::folder(env, config, &top)?;
         let copy = cache.join(ONLY_WORKER);
         let (cache, worker) = (&cache, ONLY_WORKER);
-        let attempt = Attempt { env, config, source: &source, cache, worker, top: &copy };
+        let git = &GitSettings::read(&Git::at(top.as_std_path()))?;
+        let attempt = Attempt { env, config, source: &source, git, cache, worker, top: &copy };
         let mut doors = Self::for_whom(&attempt, &[(None, false)])?;
         doors.create_folders()?;
         Ok(doors.policies.pop())
@@ -247,7 +291,7 @@ impl Doors {
                     .find(is_there)
                     .is_some_and(|it| access(it.as_std_path(), AccessFlags::W_OK).is_ok())
             };
-            is_in(path, &checks.hide) || !is_in(path, &checks.write) && is_mine()
+            checks.hides(path).is_some() || !is_in(path, &checks.write) && is_mine()
         };
         lines.filter_map(last).filter(is_refused).collect()
     }
@@ -266,7 +310,10 @@ impl Doors {
                 || SYSTEM.iter().any(|it| path.starts_with(it))
         };
         let (hidden, others): (BTreeSet<_>, BTreeSet<_>) =
-            refused.iter().cloned().partition(|path| is_in(path, &checks.hide));
+            refused.iter().cloned().partition(|path| {
+                path.exists() && checks.hides(path).is_some() && !is_in(path, &closed)
+            });
+        let hidden = hidden.iter().filter_map(|path| checks.hides(path)).collect();
         // A rule needs an existing path, and is usually wanted for more than one file.
         let there = others.iter().filter_map(|path| {
             let folder = path.ancestors().find(|path| path.is_dir())?;
@@ -293,11 +340,21 @@ impl Doors {
         let copies = self.state.ancestors().nth(2).unwrap_or(&self.state);
         cache::make_private(copies)?;
         fs_err::create_dir_all(&self.state)?;
+        let (record, top) = &self.record;
+        if record.parent().is_some()
+            && state::read_text(record).ok().as_deref() != Some(top.as_str())
+        {
+            state::replace(record, top.as_str().as_bytes())?;
+        }
         if !self.are_sandboxed() {
             return Ok(());
         }
         cache::make_private(&self.tmp)?;
         sandbox::create_folders(&self.policies);
+        for folder in &self.plugins {
+            // The client reports a missing one better than we could.
+            let _ = fs_err::create_dir_all(folder);
+        }
         Ok(())
     }
 

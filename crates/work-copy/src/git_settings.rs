@@ -11,6 +11,7 @@ use ralph_core::git::{Git, GitError};
 use super::{Source, text_path};
 use ralph_project::failure::Failure;
 use ralph_project::install::quoted;
+use sandbox::shareable;
 
 /// Prefixes of settings that describe a single repository, and are not copied to another.
 const OWN: &str = "\
@@ -21,6 +22,16 @@ const OWN: &str = "\
 
 /// The setting for a folder of hooks outside the git folder.
 const HOOKS_PATH: &str = "core.hookspath";
+
+/// Settings that name files which git needs.
+const PATHS: [&str; 6] = [
+    "blame.ignorerevsfile",
+    "commit.template",
+    "core.attributesfile",
+    "core.excludesfile",
+    HOOKS_PATH,
+    "init.templatedir",
+];
 
 /// The URL to which a copy pushes: git has no such transport, and prints this name in its error.
 pub(super) const NOWHERE: &str = "copies-do-not-push::";
@@ -163,7 +174,8 @@ impl GitSettings {
             if remote.starts_with("remote.") && matches!(scope, "local" | "worktree") {
                 // A path may be relative to the project's folder.
                 let path = Some(top.join(value)).filter(|path| name == "url" && path.exists());
-                text.push_str(&entry(key, path.as_ref().map_or(value, |path| path.as_str())));
+                let value = path.map(Utf8PathBuf::into_string).or_else(|| shareable(key, value));
+                text.push_str(&value.map(|value| entry(key, &value)).unwrap_or_default());
                 if name == "url" {
                     text.push_str(&entry(&format!("{remote}.pushurl"), NOWHERE));
                 }
@@ -190,17 +202,57 @@ impl GitSettings {
         Ok(below.filter(|below| !below.starts_with(".git")).map(Utf8Path::to_owned))
     }
 
+    /// Returns the user's own settings as a file for the sandbox, without credentials, and what is
+    /// missing there.
+    pub(crate) fn of_user(&self) -> [String; 2] {
+        // Never empty: without this file, git would read the user's own.
+        let (mut known, mut missing) = ("# Written by ralph-loop.\n".to_owned(), String::new());
+        let own =
+            self.all().filter(|(scope, key, _)| *scope == "global" && !key.starts_with("include"));
+        for (_, key, value) in own {
+            match shareable(key, value) {
+                Some(value) => known.push_str(&entry(key, &value)),
+                None => missing.push_str(&entry(key, value)),
+            }
+        }
+        [known, missing]
+    }
+
+    /// Returns the files that settings name.
+    pub(crate) fn paths(&self, home: &Utf8Path) -> Vec<Utf8PathBuf> {
+        let named = self.all().filter(|(_, key, _)| PATHS.contains(key));
+        named.map(|(.., value)| expanded(value, home)).collect()
+    }
+
+    /// Returns the files with the settings of a project.
+    pub(crate) fn files(&self, source: &Source, home: &Utf8Path) -> Vec<Utf8PathBuf> {
+        let folders = [&source.shared, &source.git_dir].map(|folder| folder.to_string_lossy());
+        let own = folders.iter().flat_map(|folder| {
+            ["config", "config.worktree"].map(|name| Utf8Path::new(&**folder).join(name))
+        });
+        let included =
+            self.all().filter(|(_, key, _)| key.starts_with("include") && key.ends_with(".path"));
+        let folder = Utf8Path::new(&*folders[0]);
+        own.chain(included.map(|(.., value)| folder.join(expanded(value, home)))).collect()
+    }
+
     /// Returns the settings of these scopes, except those that belong to a single repository.
     fn of(&self, scopes: &str) -> Settings {
         let mut settings = Settings::new();
         for (scope, key, value) in self.all() {
             let is_own = OWN.split(' ').any(|own| key.starts_with(own));
             if scopes.split(' ').any(|one| one == scope) && !is_own {
-                settings.entry(key.to_owned()).or_default().push(value.to_owned());
+                let value = shareable(key, value);
+                settings.entry(key.to_owned()).or_default().extend(value);
             }
         }
         settings
     }
+}
+
+/// Expands `~` as git does.
+fn expanded(path: &str, home: &Utf8Path) -> Utf8PathBuf {
+    path.strip_prefix("~/").map_or_else(|| path.into(), |below| home.join(below))
 }
 
 /// Formats a setting for git's configuration file.

@@ -60,7 +60,7 @@ use ralph_project::failure::Failure;
 pub use remove::remove_all;
 use repository::Stamps;
 pub use repository::{adopt, copy_index};
-pub use setup::{changed_by_setup, is_used, needs_setup, set_up};
+pub use setup::{changed_by_setup, is_used, needs_setup, set_up, withheld};
 pub use source::{Source, text_path};
 pub use stage::Staged;
 
@@ -149,8 +149,15 @@ impl Workspace {
         };
         let worker = project.worker().map_or(ONLY_WORKER, Id::as_str);
         let top = if is_in_place { source.top.clone() } else { cache.join(worker) };
-        let attempt =
-            doors::Attempt { env, config, source: &source, cache: &cache, worker, top: &top };
+        let attempt = doors::Attempt {
+            env,
+            config,
+            source: &source,
+            git: &settings,
+            cache: &cache,
+            worker,
+            top: &top,
+        };
         let doors = Doors::of(&attempt)?;
         source.filters = settings.through(&doors.checks);
         Ok(Self {

