@@ -65,10 +65,7 @@ pub fn commit(
     (run, limit): (&str, Option<Duration>),
     stop: &dyn Fn() -> bool,
 ) -> Result<Result<NewCommit, Refusal>, Failure> {
-    if !copy.is_in_place {
-        copy.lend_index()?;
-    }
-    let git = &copy.git_inside().with_var(RUN_MARK, run);
+    let git = &copy.git_to_commit()?.with_var(RUN_MARK, run);
     let commit = |who: &[&str]| {
         let args = ["-c", "commit.gpgsign=false", "commit", "--quiet", "--allow-empty"];
         let args = [&args[..], &["--cleanup=verbatim", "--file=-"]].concat();
@@ -97,31 +94,37 @@ pub fn commit(
     let made = git.line(&["rev-parse", "HEAD", "HEAD^{tree}"])?;
     let (commit, found) = made.split_once('\n').unwrap_or((&made, ""));
     work_copy::bring(copy, &[commit], base)?;
-    let mut made =
-        NewCommit { commit: commit.to_owned(), is_altered: found != tree, has_fallback_identity };
-    if copy.settings.sign_commits() {
-        made.commit = match signed(&copy.source.git(), &made.commit) {
-            Ok(commit) => commit,
-            Err(error @ GitError::Failed { .. }) => {
-                return Ok(Err(Refusal::Impossible(not_created(&error.to_string()))));
-            }
-            Err(other) => return Err(other.into()),
-        };
-        git.run(&["update-ref", "HEAD", &made.commit])?;
+    let sign = copy.settings.sign_commits();
+    let is_altered = found != tree;
+    let commit = match made_again(&copy.source.git(), commit, base, sign) {
+        Ok(commit) => commit,
+        Err(error @ GitError::Failed { .. }) => {
+            return Ok(Err(Refusal::Impossible(not_created(&error.to_string()))));
+        }
+        Err(other) => return Err(other.into()),
+    };
+    if copy.is_in_place {
+        copy.source.git().run(&["update-ref", "HEAD", &commit])?;
     }
-    Ok(Ok(made))
+    Ok(Ok(NewCommit { commit, is_altered, has_fallback_identity }))
 }
 
-/// Creates a copy of a commit with the user's signature.
-pub fn signed(git: &Git, commit: &str) -> Result<String, GitError> {
-    let format = "--format=%P%n%an%n%ae%n%ad%n%B";
+/// Creates a commit with tree, message and author of another one, with the user's signature if
+/// `sign`. Its only parent is `base`: a program of an attempt may have made the other one.
+pub fn made_again(
+    git: &Git,
+    commit: &str,
+    base: Option<&str>,
+    sign: bool,
+) -> Result<String, GitError> {
+    let format = "--format=%an%n%ae%n%ad%n%B";
     let shown = git.run(&["show", "--no-patch", "--date=raw", format, commit])?;
-    let mut parts = shown.splitn(5, |byte| *byte == b'\n');
+    let mut parts = shown.splitn(4, |byte| *byte == b'\n');
     let mut line = || String::from_utf8_lossy(parts.next().unwrap_or_default()).into_owned();
-    let parents = line();
     let tree = format!("{commit}^{{tree}}");
-    let mut args = vec!["commit-tree", "-S", &tree];
-    args.extend(parents.split(' ').filter(|parent| !parent.is_empty()).flat_map(|it| ["-p", it]));
+    let mut args = if sign { vec!["commit-tree", "-S"] } else { vec!["commit-tree"] };
+    args.push(&tree);
+    args.extend(base.iter().flat_map(|base| ["-p", base]));
     let mut git = git.clone();
     for name in ["NAME", "EMAIL", "DATE"] {
         git = git.with_var(&format!("GIT_AUTHOR_{name}"), line());
@@ -131,7 +134,7 @@ pub fn signed(git: &Git, commit: &str) -> Result<String, GitError> {
     Ok(String::from_utf8_lossy(&made).trim().to_owned())
 }
 
-/// Commits a tree at HEAD without hooks or signature; git does not need to read the files.
+/// Commits a tree without hooks or signature; git does not need to read the files.
 pub fn commit_plainly(
     git: &Git,
     tree: &str,
@@ -140,7 +143,6 @@ pub fn commit_plainly(
 ) -> Result<NewCommit, GitError> {
     let parents: Vec<&str> = base.into_iter().collect();
     let (commit, has_fallback_identity) = tree_commit(git, tree, &parents, message)?;
-    git.run(&["update-ref", "HEAD", &commit])?;
     Ok(NewCommit { commit, is_altered: false, has_fallback_identity })
 }
 

@@ -22,7 +22,7 @@ pub const POINTS: &str = "\
     land.kept land.logged lock.taken loop.agent-ended loop.finishing loop.step-saved loop.taken-over \
     replace.renamed replace.written restore.checked-out restore.files-removed \
     restore.files-written restore.head-moved restore.index-written restore.note-left \
-    restore.note-removed restore.saved workspace.cloned workspace.renewed \
+    restore.note-removed restore.saved workspace.renewed \
     workspace.reset";
 
 /// The requested fault.

@@ -150,9 +150,13 @@ pub fn own_program() -> io::Result<PathBuf> {
     if running.exists() { Ok(running.to_owned()) } else { std::env::current_exe() }
 }
 
-/// Replaces `/proc/self/` in a command line, so that other processes can run it.
+/// Replaces `/proc/self/exe` in a command line, so that other processes can run the program, even
+/// those that may not look at this one.
 pub fn own_program_for_others(name: &str) -> String {
-    name.replace("/proc/self/", &format!("/proc/{}/", std::process::id()))
+    match program(std::process::id().cast_signed()) {
+        Some(path) => name.replace("/proc/self/exe", &path.to_string_lossy()),
+        None => name.to_owned(),
+    }
 }
 
 #[cfg(test)]

@@ -9,7 +9,8 @@ use ralph_base::state;
 use ralph_core::git::{Git, GitError, Snapshot};
 use ralph_project::failure::Failure;
 
-use super::git_output::{RAW, base_of, changed_files, differences, paths};
+use super::git_output::{RAW, base_of, differences, paths, written_files};
+use super::import::bring_pack;
 use super::remove::remove_all;
 use super::{Staged, Workspace};
 
@@ -46,7 +47,7 @@ pub(super) fn set_aside(
     tip: Option<&str>,
     inner: &BTreeSet<PathBuf>,
 ) -> Result<(), Failure> {
-    let git = copy.git();
+    let git = copy.store();
     let base = base_of(&git, tip)?;
     let mut found = Vec::new();
     let dirty = staged.dirty_submodules.clone();
@@ -98,21 +99,22 @@ fn commit_of(copy: &Workspace, folder: &Path, tip: Option<&str>) -> Result<Strin
     let path = copy.top.as_std_path().join(folder);
     let mark = state::read_text(path.join(".git")).unwrap_or_default();
     let ours = format!("gitdir: {}/.git/worktrees/", copy.top.canonicalize_utf8()?);
-    let index = copy.own.index.with_extension("aside");
+    let index = copy.own.index().with_extension("aside");
     remove_all(&index)?;
-    let git = copy.over(&path).on_index(index);
-    let git = git.with_var("GIT_DIR", copy.top.join(".git")).with_var("GIT_WORK_TREE", &path);
+    let git = copy.git_over(&path).on_index(index.clone());
     let is_work_tree = mark.starts_with(&ours);
     if is_work_tree {
-        git.run(&["read-tree", &base_of(&git, tip)?])?;
+        let store = copy.store();
+        store.on_index(index).run(&["read-tree", &base_of(&store, tip)?])?;
     }
-    let mut changed = changed_files(&git, true)?;
+    let (tracked, new) = written_files(&git)?;
+    let mut changed = [tracked, new].concat();
     changed.retain(|file| !path.join(file).is_dir());
     let top = if is_work_tree { &path } else { copy.top.as_std_path() };
     if !is_work_tree {
         changed.iter_mut().for_each(|file| *file = folder.join(&*file));
     }
-    Ok(Snapshot::as_is(&git, top, tip, changed)?.0)
+    Ok(Snapshot::as_is(&copy.store(), top, tip, changed)?.0)
 }
 
 /// Returns the submodules with uncommitted changes.
@@ -122,13 +124,18 @@ pub(super) fn dirty_submodules(git: &Git) -> Result<Vec<PathBuf>, Failure> {
     Ok(dirty.map(|found| found.path).collect())
 }
 
-/// Fetches what was committed in a submodule of the copy into that of the project: the commit of a
-/// story only contains its id.
-pub(super) fn bring_submodule(copy: &Workspace, path: &Path, id: &str) -> Result<(), GitError> {
-    let (from, head) = (copy.top.as_std_path().join(path), format!("+HEAD:{SUBMODULES}/{id}"));
-    let fetch = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head"].map(OsStr::new);
-    let args = [&fetch[..], &[from.as_os_str(), OsStr::new(&head)]].concat();
-    Git::at(copy.source.top.as_std_path().join(path)).run(&args).map(drop)
+/// Brings what was committed in a submodule of the copy, since the commit `old`, into that of the
+/// project: the commit of a story only contains its id.
+pub(super) fn bring_submodule(
+    copy: &Workspace,
+    path: &Path,
+    (old, new): (&str, &str),
+) -> Result<(), GitError> {
+    let name = format!("{SUBMODULES}/{new}");
+    let ours = Git::at(copy.source.top.as_std_path().join(path));
+    let theirs = Git::at(copy.top.as_std_path().join(path)).through(&copy.doors.checks);
+    bring_pack(&theirs, &ours, &format!("{new}\n^{old}\n"), &[])?;
+    ours.run(&["update-ref", &name, new]).map(drop)
 }
 
 fn declares_submodule(top: &Utf8Path, path: &Path) -> bool {

@@ -18,8 +18,8 @@ use ralph_project::review::command_line;
 use sandbox::{Found, Limits, Policy, Request, Settings, Support};
 
 use crate::git_settings::GitSettings;
-use crate::source::Source;
-use crate::{ONLY_WORKER, cache};
+use crate::source::{Source, text_path};
+use crate::{ONLY_WORKER, cache, own_git_name, room_name};
 
 /// How programs are started for an attempt.
 #[derive(Debug, Clone, Default)]
@@ -32,6 +32,9 @@ pub struct Doors {
     pub checks: Door,
     /// For the setup of a copy that no agent has touched.
     pub setup: Door,
+    /// For the loop's own git over the copy: like that for checks, but the loop's git folder may be
+    /// written, and git has no settings but those there.
+    pub(crate) git: Door,
     /// The folder to which hooks of the attempt write.
     pub state: Utf8PathBuf,
     /// What each step of the attempt may use.
@@ -175,7 +178,17 @@ impl Doors {
         let own = own_program()?;
         let made = |n: usize| sandbox::door(&own, doors.policies.get(n), doors.limits);
         let [agent, checks, setup, reviewer] = [0, 1, 2, 3].map(made);
-        Ok(Self { agent, checks, setup, reviewer, ..doors })
+        let git = doors.basis.as_ref().map(|basis| {
+            let mut policy = basis.policy(None, false);
+            let Attempt { cache, worker, source, .. } = attempt;
+            policy.write.extend([own_git_name(worker), room_name(worker)].map(|it| cache.join(it)));
+            // Git's extension for large files writes there.
+            policy.write.extend(text_path(&source.shared.join("lfs")).map(Utf8Path::to_owned));
+            policy.git_settings.clear();
+            sandbox::door(&own, Some(&policy), doors.limits)
+        });
+        let git = git.unwrap_or_default();
+        Ok(Self { agent, checks, setup, reviewer, git, ..doors })
     }
 
     /// Returns configured writable paths that do not exist: no rule can be made for them.

@@ -1,6 +1,6 @@
 //! Parsing git's output and formatting its input: lists of paths, differences, texts of files.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::panic::resume_unwind;
@@ -23,19 +23,27 @@ pub const RAW: [&str; 4] = ["--raw", "-z", "--no-renames", "--no-abbrev"];
 pub const EDITED: [&str; 6] =
     ["diff", "-z", "--no-ext-diff", "--ignore-submodules=dirty", "--no-renames", "--name-only"];
 
-/// Returns new files and files that differ from the index. Each search takes long in a large copy,
-/// so they run in parallel. `git diff` takes a pipe or socket for an empty file.
-pub fn changed_files(git: &Git, has_pipes: bool) -> Result<Vec<PathBuf>, GitError> {
-    let list_edited = if has_pipes { &["ls-files", "-z", "--modified"][..] } else { &EDITED };
-    let (edited, new) = thread::scope(|scope| {
+/// Returns the tracked files that were written since the index was, whatever their content is now,
+/// and the new files. Each search takes long in a large copy, so they run in parallel.
+pub fn written_files(git: &Git) -> Result<(Vec<PathBuf>, Vec<PathBuf>), GitError> {
+    let tracked = ["diff-files", "-z", "--ignore-submodules=dirty", "--name-only"];
+    let (tracked, new) = thread::scope(|scope| {
         let list_new = || git.run(&["ls-files", "-z", "--others", "--exclude-standard"]);
         let new = thread::Builder::new().spawn_scoped(scope, list_new);
-        let edited = git.run(list_edited);
+        let tracked = git.run(&tracked);
         // A full machine has no room for a thread.
-        let joined = new.map(|new| new.join().unwrap_or_else(|bug| resume_unwind(bug)));
-        (edited, joined.unwrap_or_else(|_| list_new()))
+        let new = new.map(|new| new.join().unwrap_or_else(|bug| resume_unwind(bug)));
+        (tracked, new.unwrap_or_else(|_| list_new()))
     });
-    Ok([paths(&new?), paths(&edited?)].concat())
+    Ok((paths(&tracked?), paths(&new?)))
+}
+
+/// Returns those of these tracked files whose content differs from the index.
+pub fn edited_of(git: &Git, files: &[PathBuf]) -> Result<BTreeSet<PathBuf>, GitError> {
+    if files.is_empty() {
+        return Ok(BTreeSet::new());
+    }
+    Ok(paths(&git.run(&naming(&EDITED, files))?).into_iter().collect())
 }
 
 /// Returns the paths at which two trees differ. Skips the index, which git would read for nothing.

@@ -20,6 +20,19 @@ const OWN: &str = "\
     core.symlinks core.untrackedcache core.worktree extensions. feature. gc. include index. \
     maintenance. remote. safe. submodule. worktree.";
 
+/// Settings of the project's own folder that hold in each folder on this machine.
+const OF_MACHINE: [&str; 4] =
+    ["core.filemode", "core.ignorecase", "core.precomposeunicode", "core.symlinks"];
+
+/// Settings of the loop's own git folder. The checksum of a large index takes longer than everything
+/// else, and its objects are read only once.
+const OF_OWN: [(&str, &str); 4] = [
+    ("core.compression", "0"),
+    ("gc.auto", "0"),
+    ("index.skipHash", "true"),
+    ("maintenance.auto", "false"),
+];
+
 /// The setting for a folder of hooks outside the git folder.
 const HOOKS_PATH: &str = "core.hookspath";
 
@@ -42,20 +55,6 @@ const CONDITIONS: &str = "\0includeif.";
 /// The settings of a project, in the format `<scope>NUL<key>LF<value>NUL`.
 #[derive(Debug)]
 pub struct GitSettings(String);
-
-/// The programs that git runs on files, and the door through which they are started.
-#[derive(Debug, Clone, Default)]
-pub struct Filters {
-    settings: Vec<(String, String)>,
-    door: Door,
-}
-
-impl Filters {
-    pub(super) fn of(&self, git: Git) -> Git {
-        let vars = self.door.vars.iter().filter(|_| !self.settings.is_empty());
-        vars.fold(git.with_settings(&self.settings), |git, (name, value)| git.with_var(name, value))
-    }
-}
 
 type Settings = BTreeMap<String, Vec<String>>;
 
@@ -82,12 +81,14 @@ impl GitSettings {
         })
     }
 
-    /// Makes the programs that git runs on files start through a door: an agent may have changed
-    /// what they run. Except git-lfs, which is no project code and writes to the project's store.
-    pub(super) fn through(&self, door: &Door) -> Filters {
+    /// Returns settings that make the programs which git runs on files start through a door: an
+    /// attempt may have changed what they run. Except git-lfs, which is no project code and writes
+    /// to the project's store.
+    pub(super) fn through(&self, door: &Door) -> Vec<(String, String)> {
         let quoted = |word: &str| quoted(word.into());
-        let by: Vec<String> = door.by.iter().map(|word| quoted(&word.to_string_lossy())).collect();
-        let by = own_program_for_others(&by.join(" "));
+        let vars = door.vars.iter().map(|(name, value)| format!("{name}={} ", quoted(value)));
+        let by = door.by.iter().map(|word| quoted(&word.to_string_lossy()) + " ");
+        let by = own_program_for_others(&vars.chain(by).collect::<String>());
         let inside = |(_, key, command): (&str, &str, &str)| {
             let places: &[&str] = match key.rsplit('.').next()? {
                 "clean" | "smudge" | "process" if key.starts_with("filter.") => &["%f"],
@@ -101,13 +102,10 @@ impl GitSettings {
                 command = command.replace(place, &format!("\"${n}\""));
                 names.push_str(&format!(" {place}"));
             }
-            let line = format!("{by} sh -c {} sh{names}", quoted(&command));
+            let line = format!("{by}sh -c {} sh{names}", quoted(&command));
             (!is_large_files && !command.is_empty()).then(|| (key.to_owned(), line))
         };
-        if by.is_empty() {
-            return Filters::default();
-        }
-        Filters { settings: self.all().filter_map(inside).collect(), door: door.clone() }
+        if by.is_empty() { Vec::new() } else { self.all().filter_map(inside).collect() }
     }
 
     /// Whether the user's commits are signed.
@@ -117,33 +115,48 @@ impl GitSettings {
     }
 
     /// Whether a commit in a copy may run the user's git hooks, or be signed.
-    pub(super) fn need_full_commits(&self, copy: &Utf8Path) -> bool {
+    pub(super) fn need_full_commits(&self, source: &Source) -> bool {
         let is_set = |(scope, key, _): (&str, &str, &str)| {
             key.starts_with("hook.")
                 || scope != "command" && [HOOKS_PATH, "commit.gpgsign"].contains(&key)
         };
-        let hooks = fs_err::read_dir(copy.join(".git/hooks")).into_iter().flatten().flatten();
+        let hooks = fs_err::read_dir(source.shared.join("hooks")).into_iter().flatten().flatten();
         let mut hooks = hooks.map(|hook| hook.path());
         self.all().any(is_set)
             || hooks.any(|hook| hook.extension().is_none_or(|ending| ending != "sample"))
     }
 
-    /// Returns what the settings file of a new copy lacks: the settings of the project, including
-    /// those from a file that is included for the project's folder only.
-    pub(super) fn missing(
+    /// Returns the settings file of the loop's own git folder: all settings of the user's, because
+    /// git over a copy reads no other file.
+    pub(super) fn of_own(&self, source: &Source) -> String {
+        let mut text = self.head();
+        for (key, values) in self.of("system global local worktree") {
+            values.iter().for_each(|value| text.push_str(&entry(&key, value)));
+        }
+        let ours = OF_OWN.map(|(key, value)| (key.to_owned(), value.to_owned()));
+        for (key, value) in ours.iter().chain(&source.filters) {
+            text.push_str(&entry(key, value));
+        }
+        text + &self.large_files(source)
+    }
+
+    /// Returns the settings file of the repository in a copy: what a git folder needs, and the
+    /// settings of the project, including those from a file that is included for its folder only.
+    pub(super) fn lent(
         &self,
         source: &Source,
-        copy: &Utf8Path,
+        folder: &Utf8Path,
         hooks: &Utf8Path,
     ) -> Result<String, Failure> {
         let mut wanted = self.of("system global local worktree");
         wanted.remove(HOOKS_PATH);
         let there = if self.0.contains(CONDITIONS) {
-            Self::read(&Git::at(copy.as_std_path()))?.of("system global local worktree")
+            let git = Git::at(folder.as_std_path()).with_var("GIT_DIR", folder.as_std_path());
+            Self::read(&git)?.of("system global local worktree")
         } else {
             self.of("system global")
         };
-        let mut text = String::new();
+        let mut text = self.head();
         for (key, values) in &wanted {
             let known = there.get(key).map(Vec::as_slice).unwrap_or_default();
             // A setting that exists already would apply twice.
@@ -154,11 +167,33 @@ impl GitSettings {
         if there.contains_key(HOOKS_PATH) || !hooks.ends_with(".git/hooks") {
             text.push_str(&entry(HOOKS_PATH, hooks.as_str()));
         }
-        let large = source.shared.join("lfs");
-        if large.is_dir() && !wanted.contains_key("lfs.storage") {
-            text.push_str(&entry("lfs.storage", &large.to_string_lossy()));
+        Ok(text + &self.large_files(source))
+    }
+
+    /// Returns the settings that make a folder a repository of the project's kind.
+    fn head(&self) -> String {
+        let find = |name: &str| self.all().filter(|(_, key, _)| *key == name).last();
+        let format = find("extensions.objectformat").map_or("sha1", |(.., value)| value);
+        let mut text = entry("core.bare", "false");
+        if format == "sha1" {
+            text.push_str(&entry("core.repositoryformatversion", "0"));
+        } else {
+            text.push_str(&entry("core.repositoryformatversion", "1"));
+            text.push_str(&entry("extensions.objectformat", format));
         }
-        Ok(text)
+        for (_, key, value) in OF_MACHINE.iter().filter_map(|key| find(key)) {
+            text.push_str(&entry(key, value));
+        }
+        text
+    }
+
+    fn large_files(&self, source: &Source) -> String {
+        let large = source.shared.join("lfs");
+        let is_set = self.all().any(|(_, key, _)| key == "lfs.storage");
+        if is_set || !large.is_dir() {
+            return String::new();
+        }
+        entry("lfs.storage", &large.to_string_lossy())
     }
 
     /// Returns the project's remotes, for fetching only; pushing to the project's path is blocked.

@@ -8,7 +8,7 @@ use std::ffi::OsStr;
 use std::fs::Permissions;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::PathBuf;
 
 use camino::{Utf8DirEntry, Utf8Path, Utf8PathBuf};
@@ -19,6 +19,9 @@ use super::remove::remove_all;
 use super::{Source, Start, Workspace};
 use ralph_project::failure::Failure;
 use serde::{Deserialize, Serialize};
+
+/// The refs that make git show one object as another.
+const REPLACED: &str = "refs/replace/";
 
 /// Returns the user's uncommitted files, except those that the loop writes.
 pub fn uncommitted(repo: &Repo, ours: &[PathBuf]) -> Result<Vec<PathBuf>, GitError> {
@@ -83,7 +86,10 @@ pub struct ProtectedFiles {
     /// Targets of links among these paths and their parents; `None` for what was not a link.
     #[serde(default)]
     links: BTreeMap<Utf8PathBuf, Option<PathBuf>>,
-    /// Commits of branches and tags by ref name, except the checked-out branch.
+    /// The git folder, if it is one, and its inode.
+    #[serde(default)]
+    git_folder: Option<(Utf8PathBuf, u64)>,
+    /// Objects of all refs by name, except our own, the stash and the checked-out branch.
     #[serde(default)]
     refs: BTreeMap<String, String>,
     /// Commits and messages of stashes, newest first.
@@ -129,7 +135,9 @@ impl ProtectedFiles {
         let git = source.git();
         let (mut refs, stashes) = refs(&git).map_err(io::Error::other)?;
         refs.remove(&git.line(&["symbolic-ref", "--quiet", "HEAD"]).unwrap_or_default());
-        let protected = Self { files, moving, folders, links, refs, stashes };
+        let folder = source.top.join(".git");
+        let git_folder = inode_of(&folder).map(|inode| (folder, inode));
+        let protected = Self { files, moving, folders, links, git_folder, refs, stashes };
         state::replace_unsynced(&copy.own.records.protected(), &serde_json::to_vec(&protected)?)
     }
 
@@ -156,13 +164,14 @@ impl ProtectedFiles {
         self.moving = moving.map(|(path, before)| (moved(path), before)).collect();
         let links = std::mem::take(&mut self.links).into_iter();
         self.links = links.map(|(path, before)| (moved(path), before)).collect();
+        self.git_folder = self.git_folder.take().map(|(path, inode)| (moved(path), inode));
     }
 
     /// Restores the files and returns a message for each. What is replaced is kept in the run's
     /// folder, as the user may have written it.
     pub fn restore(&self, git: &Git, run_dir: &RunDir) -> io::Result<Vec<String>> {
+        let mut restored: Vec<String> = self.restore_git_folder()?.into_iter().collect();
         self.restore_links()?;
-        let mut restored = Vec::new();
         let added = self.folders.iter().flat_map(|folder| files_below(folder));
         let added = added.filter(|path| !self.files.contains_key(path)).map(|path| (path, &None));
         let gone = self.moving.iter().filter(|(path, _)| is_gone(path));
@@ -200,6 +209,30 @@ impl ProtectedFiles {
         Ok(restored)
     }
 
+    /// Puts the git folder back if something else is in its place.
+    fn restore_git_folder(&self) -> io::Result<Option<String>> {
+        let Some((path, inode)) = &self.git_folder else { return Ok(None) };
+        if inode_of(path) == Some(*inode) {
+            return Ok(None);
+        }
+        let beside = path.parent().unwrap_or(path);
+        let named = state::read_text(path).unwrap_or_default();
+        let named = named.trim().strip_prefix("gitdir:").map(|named| beside.join(named.trim()));
+        let entries = beside.read_dir_utf8()?.flatten().map(|entry| entry.into_path());
+        let mut places = named.into_iter().chain(path.read_link_utf8()).chain(entries);
+        let Some(found) = places.find(|place| inode_of(&beside.join(place)) == Some(*inode)) else {
+            return Err(io::Error::other(format!(
+                "{path} is not the git folder that it was when the attempt began, and that one is \
+                 not beside it; find it and put it back, then run `ralph-loop` again"
+            )));
+        };
+        if is_there(path) {
+            fs_err::rename(path, format!("{path}.replaced-{}", state::now()))?;
+        }
+        fs_err::rename(beside.join(found), path)?;
+        Ok(Some(format!("restored {path}, which was replaced during the run")))
+    }
+
     /// Removes new links, so that nothing is read or written through them, and restores the links
     /// that were removed or changed.
     fn restore_links(&self) -> io::Result<()> {
@@ -224,8 +257,9 @@ impl ProtectedFiles {
         Ok(())
     }
 
-    /// Restores deleted branches, tags and stashes, and returns messages. A branch that has moved
-    /// is only reported, because other processes may have moved it.
+    /// Restores deleted refs and stashes, and returns messages. A ref that has moved is only
+    /// reported, because other processes may have moved it; those that show an object as another
+    /// one are restored in any case.
     fn restore_refs(&self, git: &Git) -> Vec<String> {
         let Ok((refs, stashes)) = refs(git) else { return Vec::new() };
         let mut said = Vec::new();
@@ -240,6 +274,24 @@ impl ProtectedFiles {
         for (name, id) in self.refs.iter().filter(|(name, _)| !refs.contains_key(*name)) {
             restore(name, id, &["update-ref", name, id, ""]);
         }
+        for (name, id) in refs.iter().filter(|(name, _)| name.starts_with(REPLACED)) {
+            let before = self.refs.get(name);
+            if before != Some(id) {
+                let args = match before {
+                    Some(before) => vec!["update-ref", name, before, id],
+                    None => vec!["update-ref", "-d", name, id],
+                };
+                let done =
+                    git.run(&args).map_or_else(|error| error.to_string(), |_| "undone".into());
+                said.push(format!("{name} was set to {id} during the run: {done}"));
+            }
+        }
+        let mut restore = |name: &str, id: &str, args: &[&str]| {
+            said.push(match git.run(args) {
+                Ok(_) => format!("restored {name} at {id}, which was deleted during the run"),
+                Err(error) => format!("could not restore {name}, which was at {id}: {error}"),
+            });
+        };
         for stash @ (id, message) in self.stashes.iter().rev() {
             if !stashes.contains(stash) {
                 let what = format!("the stash \"{message}\"");
@@ -247,7 +299,9 @@ impl ProtectedFiles {
             }
         }
         for (name, id) in &self.refs {
-            if let Some(now) = refs.get(name).filter(|now| *now != id) {
+            if let Some(now) =
+                refs.get(name).filter(|now| *now != id && !name.starts_with(REPLACED))
+            {
                 said.push(format!("{name} moved from {id} to {now} during the run"));
             }
         }
@@ -281,16 +335,22 @@ pub fn protecting<T>(
     Ok((done?, restored))
 }
 
-/// Returns branches and tags with their commits, and the stashes, newest first.
+/// Returns the refs with their objects, except our own, and the stashes, newest first.
 #[expect(clippy::type_complexity, reason = "as they are remembered")]
 fn refs(git: &Git) -> Result<(BTreeMap<String, String>, Vec<(String, String)>), GitError> {
-    let list = ["for-each-ref", "--format=%(objectname) %(refname)", "refs/heads", "refs/tags"];
-    let refs = git.line(&list)?;
+    let refs = git.line(&["for-each-ref", "--format=%(objectname) %(refname)"])?;
+    let is_other = |name: &str| !name.starts_with("refs/ralph/") && name != "refs/stash";
     let refs = refs.lines().filter_map(|line| line.split_once(' '));
+    let refs = refs.filter(|(_, name)| is_other(name));
     let stashes = git.line(&["stash", "list", "--format=%H %gs"])?;
     let stashes = stashes.lines().filter_map(|line| line.split_once(' '));
     let stashes = stashes.map(|(id, message)| (id.to_owned(), message.to_owned())).collect();
     Ok((refs.map(|(id, name)| (name.to_owned(), id.to_owned())).collect(), stashes))
+}
+
+/// Returns the inode of a folder; `None` if there is something else.
+fn inode_of(folder: &Utf8Path) -> Option<u64> {
+    Some(folder.symlink_metadata().ok()?).filter(|found| found.is_dir()).map(|found| found.ino())
 }
 
 fn is_there(path: &Utf8Path) -> bool {

@@ -9,8 +9,6 @@ use super::remove::remove_pipes;
 /// What is known about a workspace.
 #[derive(Debug, Default)]
 pub(super) struct Known {
-    /// Whether the repository was recreated since the last agent.
-    pub(super) is_fresh: bool,
     pub(super) pipes: Pipes,
     pub(super) files: Files,
 }

@@ -1,15 +1,15 @@
 //! The agent's workspace: a copy of the project in the cache folder, or the project itself.
 //!
-//! One rule is central: **the repository of the copy is recreated after every agent,** and after
-//! checks that changed it. Whatever an agent did to its clone (rewrote history, removed `.git`,
-//! left a rebase unfinished, changed settings) is discarded; only the files in the work tree count,
-//! and they are read with a git folder and an index that no agent has touched.
+//! One rule is central: **the loop works with a git folder of its own,** beside the copy and out of
+//! the attempt's reach, through a door of its own. What an attempt does to the repository in its
+//! copy (rewrites history, removes `.git`, changes settings) is read by the copy's own git in the
+//! sandbox, and comes out as objects.
 //!
 //! | file | contents |
 //! | --- | --- |
 //! | `cache.rs` | the folder of the copies, their size, and folders that cannot be written |
 //! | `known.rs` | what is known about a copy since other processes ran in it |
-//! | `repository.rs` | recreating the repository around the files of the copy |
+//! | `repository.rs` | the loop's own git folder, and the repository that a copy is lent |
 //! | `source.rs` | the project |
 //! | `git_settings.rs` | which of the project's git settings apply in the copy |
 //! | `doors.rs` | how programs are started in the copy: inside the sandbox |
@@ -53,19 +53,31 @@ use ralph_project::under_way::Attempt;
 use doors::Doors;
 use git_output::base_of;
 use git_settings::GitSettings;
-pub use import::{Imported, bring, import};
+pub use import::{Imported, bring, import, name_of_discarded};
 use known::{Files, Known};
 pub use linked_back::{linked_by_environment, linked_by_files};
 use ralph_project::failure::Failure;
 pub use remove::remove_all;
-use repository::Stamps;
 pub use repository::{adopt, copy_index};
 pub use setup::{changed_by_setup, is_used, needs_setup, set_up, withheld};
 pub use source::{Source, text_path};
-pub use stage::Staged;
+pub use stage::{AfterChecks, Staged};
 
 /// The name of the worker if there is only one.
 pub const ONLY_WORKER: &str = "1";
+
+/// Returns the name of the folder beside a worker's copy with the loop's own git folder.
+fn own_git_name(worker: &str) -> String {
+    format!("git-{worker}")
+}
+
+/// Returns the name of the folder in which a worker's reviewer reads.
+fn room_name(worker: &str) -> String {
+    format!("review-{worker}")
+}
+
+/// Adds objects to a repository after checking them.
+const STRICTLY: [&str; 3] = ["unpack-objects", "-q", "--strict"];
 
 /// The directory tree in which the agent works.
 #[derive(Debug)]
@@ -91,6 +103,12 @@ pub struct Workspace {
     /// What is not staged: files that the agent must not change, and commits on its other branches,
     /// tags and stashes, which are in the project's object store.
     left_out: (Vec<PathBuf>, BTreeSet<String>),
+    /// What the repository in the copy is lent.
+    lent: Lent,
+    /// The commits that were taken from the agent's repository since it last began or went on.
+    taken: BTreeSet<String>,
+    /// The files that were staged last, with their state when the checks began.
+    staged_as: BTreeMap<PathBuf, stage::FileState>,
     /// How programs are started in the workspace.
     pub doors: Doors,
 }
@@ -98,8 +116,8 @@ pub struct Workspace {
 /// The loop's own files about a workspace.
 #[derive(Debug)]
 struct OwnFiles {
-    /// The loop's own index of the work tree.
-    index: PathBuf,
+    /// The loop's own git folder for the work tree.
+    git: Utf8PathBuf,
     /// A fingerprint of what the setup commands were last run for.
     setup_stamp: Utf8PathBuf,
     /// Ignore patterns for files that the setup left and the project does not ignore.
@@ -108,6 +126,24 @@ struct OwnFiles {
     reading_room: Utf8PathBuf,
     /// The records of the attempt.
     records: RunDir,
+}
+
+impl OwnFiles {
+    /// The loop's own index of the work tree.
+    fn index(&self) -> PathBuf {
+        self.git.join("index").into_std_path_buf()
+    }
+}
+
+/// What the repository in a copy is lent besides the project's settings and hooks.
+#[derive(Debug, Default)]
+struct Lent {
+    /// The commit at which it stands.
+    tip: Option<String>,
+    /// The branch that is checked out.
+    branch: String,
+    /// Its other refs.
+    refs: String,
 }
 
 /// The state of a workspace when an agent begins.
@@ -166,10 +202,10 @@ impl Workspace {
             root: top.join(&source.inside),
             top,
             own: OwnFiles {
-                index: source.git_dir.join(format!("ralph-index-{worker}")),
+                git: cache.join(own_git_name(worker)),
                 setup_stamp: shared.join(format!("setup-{worker}")),
                 setup_leftovers: shared.join(format!("setup-{worker}-left")),
-                reading_room: cache.join(format!("review-{worker}")),
+                reading_room: cache.join(room_name(worker)),
                 records: run_dir.clone(),
             },
             doors,
@@ -178,6 +214,9 @@ impl Workspace {
             carried: BTreeMap::new(),
             settings,
             left_out: Default::default(),
+            lent: Lent::default(),
+            taken: BTreeSet::new(),
+            staged_as: BTreeMap::new(),
         })
     }
 
@@ -196,38 +235,75 @@ impl Workspace {
         Some(self.top.join(self.source.below_top(path)?))
     }
 
-    /// Returns git for the files of the workspace, with the loop's own index. It writes to the
-    /// project's object store, so that nothing has to be fetched.
+    /// Returns git for the files of the workspace: with the loop's own git folder and index, in the
+    /// sandbox. New objects are only in that folder's store.
     pub fn git(&self) -> Git {
-        self.over(self.top.as_std_path()).on_index(self.own.index.clone())
+        self.git_over(self.top.as_std_path())
     }
 
-    /// Returns git in the sandbox, as the agent's own git sees the workspace.
+    /// Returns such git for another folder with files of an attempt.
+    fn git_over(&self, folder: &Path) -> Git {
+        let git = self.own_git(folder).with_var("GIT_WORK_TREE", folder);
+        git.through(&self.doors.git)
+    }
+
+    /// Returns git for index and objects, which knows no work tree. New objects are in the project.
+    pub fn store(&self) -> Git {
+        let git = self.own_git(self.own.git.as_std_path());
+        let git = git.with_var("GIT_ALTERNATE_OBJECT_DIRECTORIES", self.own.git.join("objects"));
+        git.with_var("GIT_OBJECT_DIRECTORY", self.source.objects())
+    }
+
+    fn own_git(&self, folder: &Path) -> Git {
+        let git = Git::at(folder).with_var("GIT_DIR", &self.own.git);
+        git.with_var("GIT_CONFIG_GLOBAL", "/dev/null").with_var("GIT_CONFIG_NOSYSTEM", "1")
+    }
+
+    /// Returns git in the sandbox with the repository that the agent sees.
     pub fn git_inside(&self) -> Git {
-        let git = if self.is_in_place { self.git() } else { Git::at(self.top.as_std_path()) };
-        git.through(&self.doors.checks)
+        Git::at(self.top.as_std_path()).through(&self.doors.checks)
     }
 
-    /// Returns git for a folder. Programs that git runs on files start inside the sandbox. Settings
-    /// that an agent may have changed are only read inside, where nothing can be written.
-    fn over(&self, folder: &Path) -> Git {
-        let door = &self.doors.checks;
-        let git = self.source.filters.of(Git::at(folder));
-        if self.is_in_place {
-            return git;
+    /// Prepares the repository that the agent sees for a commit of the index, and returns its git.
+    pub fn git_to_commit(&self) -> Result<Git, Failure> {
+        if !self.is_in_place {
+            repository::lend(self)?;
+            return Ok(self.git_inside());
         }
-        let git = git.with_var("GIT_OBJECT_DIRECTORY", self.source.shared.join("objects"));
-        // In a large index the checksum takes longer than everything else.
-        let git = git.with_settings(&[("index.skipHash".to_owned(), "true".to_owned())]);
-        if self.known.is_fresh { git } else { git.through(door) }
+        let index = self.source.git_dir.join("ralph-index");
+        copy_index(&self.own.index(), &index)?;
+        Ok(self.git_inside().on_index(index))
     }
 
-    /// Opens the repository of the workspace, which must exist.
+    /// Writes the tree of the index, and brings what only the loop's own store has of it into the
+    /// project. `base` is a commit or tree that the project has.
+    pub fn write_tree(&self, base: &str) -> Result<String, GitError> {
+        let tree = self.store().line(&["write-tree"])?;
+        if !repository::has_own_objects(self) {
+            return Ok(tree);
+        }
+        let own = self.own_git(self.own.git.as_std_path());
+        let list = format!("{tree}\n^{base}\n");
+        import::bring_pack(&own, &self.source.git(), &list, &["--local", "--window=0"])?;
+        Ok(tree)
+    }
+
+    /// Opens the repository that the agent sees, which must exist.
     pub fn repo(&self) -> Result<Repo, RepoError> {
+        if self.is_in_place {
+            return Ok(Repo::open(&self.root)?.using(self.source.git()));
+        }
+        Ok(self.repo_of(self.git_inside()))
+    }
+
+    /// Returns the repository of the work tree for questions about objects.
+    pub fn repo_of_objects(&self) -> Repo {
+        self.repo_of(self.store())
+    }
+
+    fn repo_of(&self, git: Git) -> Repo {
         let (top, inside) = (self.top.as_std_path(), self.source.inside.as_std_path());
-        let repo =
-            if self.is_in_place { Repo::open(&self.root)? } else { Repo::made_in(top, inside) };
-        Ok(repo.using(self.over(top)))
+        Repo::made_in(top, inside).using(git)
     }
 
     /// Returns the folder of the copy; `None` in place.
@@ -244,9 +320,10 @@ impl Workspace {
     /// for that is deleted and created again.
     pub fn reset(&mut self, start: Start<'_>) -> Result<(), Failure> {
         if self.is_in_place {
-            in_place::reset(&self.source, self.over(self.top.as_std_path()), start)?;
-            copy_index(&self.source_index(), &self.own.index)?;
-            let git = self.git();
+            self.open_own_git(start)?;
+            in_place::reset(&self.source, self.source.git(), start)?;
+            copy_index(&self.source.git_dir.join("index"), &self.own.index())?;
+            let git = self.store();
             git.run(&["read-tree", "-m", &base_of(&git, start.tip)?])?;
             return Ok(());
         }
@@ -264,12 +341,26 @@ impl Workspace {
     }
 
     fn try_reset(&mut self, start: Start<'_>) -> Result<(), Failure> {
-        self.renew(start)?;
+        self.open_own_git(start)?;
+        repository::make_top(&self.top)?;
+        self.known.pipes.remove(&self.top, true);
+        repository::empty_store(self)?;
+        let refs = repository::refs_to_lend(&self.source)?;
+        self.lent = Lent { refs, ..std::mem::take(&mut self.lent) };
         self.match_files_to(start.tip)?;
         self.known.files = Files::Clean;
         // Git reads submodules from the index of the copy.
-        self.lend_index()?;
+        repository::lend(self)?;
         repository::update_submodules(&self.source, &self.git_inside())
+    }
+
+    /// Brings the loop's own git folder up to date, with HEAD at `start`.
+    fn open_own_git(&mut self, start: Start<'_>) -> Result<(), Failure> {
+        self.remove_own_lock()?;
+        repository::write_own(self, start.tip)?;
+        self.lent.tip = start.tip.map(str::to_owned);
+        start.branch.clone_into(&mut self.lent.branch);
+        Ok(())
     }
 
     /// Makes index and files match the commit, at which HEAD is already.
@@ -279,9 +370,9 @@ impl Workspace {
         }
         let look = ["status", "--porcelain", "-z", "--untracked-files=normal"];
         let git = self.git();
-        // The repositories of submodules are not recreated.
+        // Settings of submodules hold in them, so the loop's git folder may not be written.
         let inside = git.through(&self.doors.checks);
-        if self.own.index.exists() && inside.run(&look)?.is_empty() {
+        if self.own.index().exists() && inside.run(&look)?.is_empty() {
             return Ok(());
         }
         // A new copy contains nothing but its repository.
@@ -297,10 +388,12 @@ impl Workspace {
         Ok(())
     }
 
-    /// Copies the loop's index to the agent, so that it starts with all file states known.
-    pub fn lend_index(&self) -> Result<(), Failure> {
-        let own = self.source_index();
-        Ok(copy_index(&self.own.index, &own)?)
+    /// Shows the loop's index to the agent, so that it starts with all file states known.
+    fn lend_index(&self) -> Result<(), Failure> {
+        if self.is_in_place {
+            return Ok(copy_index(&self.own.index(), &self.source.git_dir.join("index"))?);
+        }
+        repository::lend(self)
     }
 
     /// In place, makes the project's index that of the commit just made.
@@ -308,19 +401,24 @@ impl Workspace {
         if self.is_in_place { self.lend_index() } else { Ok(()) }
     }
 
-    fn source_index(&self) -> PathBuf {
-        if self.is_in_place {
-            return self.source.git_dir.join("index");
-        }
-        self.top.join(".git/index").into_std_path_buf()
-    }
-
-    /// Marks the workspace as changed by an agent: nothing that git keeps in it is trusted any
-    /// more. If an agent `begins`, removes pipes and sockets that an earlier one left in a copy.
-    pub fn distrust(&mut self, begins: bool) {
-        self.known.pipes.remove(&self.top, begins && !self.is_in_place);
+    /// Forgets what is known about the workspace when an agent begins or goes on.
+    pub fn forget_state(&mut self) {
         self.known = Known::default();
         self.left_out.1.clear();
+        self.taken.clear();
+    }
+
+    /// Forgets what is known about the files because programs of the attempt have run, and removes
+    /// pipes on which git would wait.
+    pub fn doubt_files(&mut self) {
+        self.known = Known::default();
+        self.known.pipes.remove(&self.top, false);
+    }
+
+    /// Does so, and in place restores what controls the run; returns a message for each such file.
+    pub fn programs_ran(&mut self) -> Result<Vec<String>, Failure> {
+        self.doubt_files();
+        in_place::restore_protected(self)
     }
 
     /// Records that the staged tree was committed, with these files of the loop. If no other file
@@ -335,21 +433,7 @@ impl Workspace {
 
     /// Whether a commit may run the user's git hooks, or be signed.
     pub fn needs_full_commits(&self) -> bool {
-        self.is_in_place || self.settings.need_full_commits(&self.top)
-    }
-
-    /// Returns the stamps of the repository of a copy, to be compared after checks have run.
-    pub fn stamps(&self) -> Option<Stamps> {
-        if self.is_in_place { None } else { repository::stamps(&self.top) }
-    }
-
-    /// Marks the files as possibly changed by checks; if they changed the repository too, it is not
-    /// trusted any more. Returns what was restored in place.
-    pub fn doubt(&mut self, before: Option<Stamps>) -> Result<Vec<String>, Failure> {
-        let is_fresh = self.known.is_fresh && before.is_some() && before == self.stamps();
-        self.known = Known { is_fresh, ..Known::default() };
-        self.known.pipes.remove(&self.top, false);
-        in_place::restore_protected(self)
+        self.is_in_place || self.settings.need_full_commits(&self.source)
     }
 
     /// Returns the status of the workspace, without running git if it is known to be clean.
@@ -360,31 +444,34 @@ impl Workspace {
         Status::read(repo)
     }
 
-    /// Recreates the repository around the existing files, with HEAD at `start`.
-    pub fn renew(&mut self, start: Start<'_>) -> Result<(), Failure> {
-        self.remove_own_lock()?;
+    /// Opens the loop's own git folder for files that an attempt has changed. In place, also returns
+    /// HEAD to `start`.
+    pub fn open(&mut self, start: Start<'_>) -> Result<(), Failure> {
+        self.open_own_git(start)?;
+        self.known.pipes.remove(&self.top, false);
         if self.is_in_place {
-            return in_place::return_head(&self.source, start);
+            in_place::return_head(&self.source, start)?;
+        } else if !self.top.join(".git").is_dir() {
+            // Submodules have their repositories there.
+            repository::lend(self)?;
         }
-        if !self.known.is_fresh || !self.top.join(".git/objects").is_dir() {
-            self.known.pipes.remove(&self.top, false);
-            repository::renew(&self.source, &self.top, &self.settings)?;
-            setup::ignore_leftovers(self)?;
-            self.known.is_fresh = true;
+        if !self.own.index().exists() {
+            let git = self.store();
+            git.run(&["read-tree", &base_of(&git, start.tip)?])?;
         }
-        repository::check_out(&self.top, start)
+        Ok(())
     }
 
     /// Removes the lock of the loop's own index, which a killed git of ours may have left.
     fn remove_own_lock(&self) -> io::Result<()> {
-        remove_all(&self.own.index.with_extension("lock"))
+        remove_all(&self.own.index().with_extension("lock"))
     }
 
     /// Deletes the copy and all records about it.
     pub fn throw_away(&mut self) -> Result<(), Failure> {
-        self.distrust(true);
+        self.forget_state();
         remove_all(self.top.as_std_path())?;
-        remove_all(&self.own.index)?;
+        remove_all(self.own.git.as_std_path())?;
         remove_all(self.own.setup_leftovers.as_std_path())?;
         Ok(remove_all(self.own.setup_stamp.as_std_path())?)
     }

@@ -1,106 +1,193 @@
-//! Recreating the repository around the files of the copy, by git's own local clone.
+//! The two repositories over the files of a copy, both written by hand from what the project has.
+//!
+//! One is **the loop's own**, beside the copy, where no attempt can write: whatever the loop does
+//! with git over a copy goes through it. The other one is **lent**: it stands in the copy, for the
+//! agent, checks and git hooks, and the loop never works with it. It is replaced as a whole, since
+//! the copy is no place in which to write file by file while programs of the attempt run there.
 
-use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs::Permissions;
-use std::io::{self, Write};
-use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::io;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use ralph_base::{fault, state};
+use ralph_base::fault;
+use ralph_base::state::{self, read_beneath};
 use ralph_core::git::Git;
 
 use super::cache::not_made;
-use super::git_settings::{GitSettings, NOWHERE};
+use super::carry::replace;
+use super::git_settings::NOWHERE;
 use super::remove::remove_all;
-use super::{Source, Start, Workspace};
+use super::{Source, Workspace};
 use ralph_project::failure::Failure;
 
-/// The folder with the submodules' repositories, kept from the old repository of the copy.
+/// The folder with the submodules' repositories, kept from the lent repository before.
 const MODULES: &str = "modules";
 
-/// The files of a repository, with the inode and change time that show whether they were written or
-/// replaced since.
-pub(super) type Stamps = BTreeMap<Utf8PathBuf, (u64, i64, i64)>;
+/// The file that names another object store from which a repository borrows.
+const ALTERNATES: &str = "objects/info/alternates";
 
-/// Returns the stamps of the copy's repository, if it can be read. Omits the index, which is also
-/// written by `git status`, and the repositories of submodules, which are kept.
-pub(super) fn stamps(top: &Utf8Path) -> Option<Stamps> {
-    let (folder, mut found) = (top.join(".git"), Stamps::new());
-    let mut folders = vec![folder.clone()];
-    while let Some(next) = folders.pop() {
-        for entry in next.read_dir_utf8().ok()? {
-            let path = entry.ok()?.into_path();
-            let metadata = path.symlink_metadata().ok()?;
-            if metadata.is_dir() {
-                folders.extend(Some(path).filter(|path| *path != folder.join(MODULES)));
-            } else {
-                let stamp = (metadata.ino(), metadata.ctime(), metadata.ctime_nsec());
-                found.insert(path, stamp);
-            }
-        }
-    }
-    found.remove(&folder.join("index"));
-    Some(found)
+/// The file in the loop's own git folder with the refs that were lent.
+const LENT_REFS: &str = "lent-refs";
+
+/// Writes the loop's own git folder, with HEAD at this commit.
+pub(super) fn write_own(copy: &Workspace, tip: Option<&str>) -> Result<(), Failure> {
+    let (folder, source) = (&copy.own.git, &copy.source);
+    let made = fs_err::create_dir_all(folder);
+    made.map_err(|error| not_made(folder.parent().unwrap_or(folder), &error))?;
+    let head = tip.map_or_else(|| "ref: refs/heads/none".to_owned(), str::to_owned);
+    let mut files = vec![
+        ("HEAD", format!("{head}\n").into_bytes()),
+        ("config", copy.settings.of_own(source).into_bytes()),
+        (ALTERNATES, format!("{}\n", source.objects().display()).into_bytes()),
+    ];
+    files.extend(common_files(copy));
+    Ok(write_files(folder, &files)?)
 }
 
-/// Recreates the repository of the copy. Its objects are the project's, so this is fast and needs
-/// no space; refs, index, stash, settings and hooks are its own.
-pub(super) fn renew(
-    source: &Source,
-    top: &Utf8Path,
-    settings: &GitSettings,
-) -> Result<(), Failure> {
-    let folder = top.parent().unwrap_or(top);
-    let trouble = |error: io::Error| not_made(folder, &error);
-    fs_err::create_dir_all(folder).map_err(trouble)?;
-    if let Some(metadata) = top.symlink_metadata().ok().filter(|metadata| metadata.is_dir()) {
-        let mode = metadata.permissions().mode();
-        fs_err::set_permissions(top, Permissions::from_mode(mode | 0o700)).map_err(trouble)?;
-    } else {
-        remove_all(top.as_std_path()).map_err(trouble)?;
-        fs_err::create_dir(top).map_err(trouble)?;
+/// The files that are the same in both repositories.
+fn common_files(copy: &Workspace) -> [(&'static str, Vec<u8>); 3] {
+    let read = |path: &Path| state::read(path).unwrap_or_default();
+    let shared = |name: &str| read(&copy.source.shared.join(name));
+    let mut exclude = shared("info/exclude");
+    let leftovers = read(copy.own.setup_leftovers.as_std_path());
+    if !leftovers.is_empty() {
+        exclude.extend([b"\n", &leftovers[..]].concat());
     }
-    let new = top.with_extension("new");
-    let (old, new_git) = (top.join(".git"), new.join(".git"));
-    if !old.symlink_metadata().is_ok_and(|metadata| metadata.is_dir()) {
-        // A link may point into the project.
-        remove_all(old.as_std_path())?;
+    let attributes = shared("info/attributes");
+    [("info/exclude", exclude), ("info/attributes", attributes), ("shallow", shared("shallow"))]
+}
+
+/// Writes those of these files that differ; an empty one is removed.
+fn write_files(folder: &Utf8Path, files: &[(&str, Vec<u8>)]) -> io::Result<()> {
+    for inner in ["info", "objects/info", "refs"] {
+        fs_err::create_dir_all(folder.join(inner))?;
     }
-    // A crash may have interrupted moving them.
-    move_modules(&new_git, &old)?;
-    let clone = ["clone", "--quiet", "--shared", "--no-checkout", "--template="];
-    let from_to = [source.top.as_str(), new.as_str()];
-    let clone = || -> Result<(), Failure> {
-        remove_all(new.as_std_path()).map_err(trouble)?;
-        Git::at(folder.as_std_path()).run(&[&clone[..], &from_to].concat()).map(drop)?;
-        Ok(())
-    };
-    // A branch may be deleted while git reads it, for instance when another story lands.
-    clone().or_else(|_| clone()).or_else(|_| clone())?;
-    fault::point("workspace.cloned");
-    // A clone of a shallow repository has its own objects, and would not see those added later.
-    Git::at(new.as_std_path()).run(&["config", "--remove-section", "remote.origin"])?;
-    let objects = new.join(".git/objects/info/alternates");
-    if !objects.is_file() {
-        let shared = source.shared.join("objects");
-        fs_err::write(objects, format!("{}\n", shared.display()))?;
+    for (name, text) in files {
+        let path = folder.join(name);
+        let now = state::read_if_there(&path)?;
+        if text.is_empty() {
+            state::remove_if_there(&path)?;
+        } else if now.as_deref() != Some(text) {
+            state::replace_unsynced(&path, text)?;
+        }
     }
-    let hooks = match settings.hooks_in_tree(source)? {
+    Ok(())
+}
+
+/// Returns the project's branches and tags, as a clone would have them, for a packed-refs file.
+pub(super) fn refs_to_lend(source: &Source) -> Result<String, Failure> {
+    let list = ["for-each-ref", "--format=%(objectname) %(refname)", "refs/heads", "refs/tags"];
+    let refs = source.git().line(&list)?;
+    let lent = |line: &str| line.replacen(" refs/heads/", " refs/remotes/origin/", 1) + "\n";
+    Ok(refs.lines().map(lent).collect())
+}
+
+/// Returns the refs that were lent last, as lines of an id and a name.
+pub(super) fn lent_refs(copy: &Workspace) -> String {
+    state::read_text(copy.own.git.join(LENT_REFS)).unwrap_or_default()
+}
+
+/// Puts a new repository into the copy, with the loop's index. Its objects are the project's, so
+/// this is fast and needs no space; refs, index, stash, settings and hooks are its own.
+pub(super) fn lend(copy: &Workspace) -> Result<(), Failure> {
+    let (source, top, own) = (&copy.source, &copy.top, &copy.own.git);
+    make_top(top)?;
+    let [new, old] = ["new", "old"].map(|ending| own.with_extension(ending));
+    if new.join(MODULES).is_dir() && !old.join(MODULES).exists() {
+        // Left from a crash in `swap`.
+        fs_err::create_dir_all(&old)?;
+        fs_err::rename(new.join(MODULES), old.join(MODULES))?;
+    }
+    remove_all(new.as_std_path())?;
+    let name = format!("refs/heads/{}", copy.lent.branch);
+    let tip = copy.lent.tip.as_ref().map(|tip| format!("{tip} {name}\n")).unwrap_or_default();
+    let refs = format!("{}{tip}", copy.lent.refs);
+    let mut files = vec![
+        ("HEAD", format!("ref: {name}\n").into_bytes()),
+        ("packed-refs", refs.clone().into_bytes()),
+        // The project's objects, and those that are only in the loop's own store so far.
+        (ALTERNATES, format!("{}\n", own.join("objects")).into_bytes()),
+    ];
+    files.extend(common_files(copy));
+    write_files(&new, &files)?;
+    write_files(own, &[(LENT_REFS, refs.into_bytes())])?;
+    let hooks = match copy.settings.hooks_in_tree(source)? {
         Some(folder) => folder,
         None => {
-            let from = settings.hooks_folder(source)?;
-            copy_hooks(from.as_std_path(), new_git.join("hooks").as_std_path())?;
-            old.join("hooks")
+            let from = copy.settings.hooks_folder(source)?;
+            copy_hooks(from.as_std_path(), new.join("hooks").as_std_path())?;
+            top.join(".git/hooks")
         }
     };
-    carry_settings(source, &new, &settings.missing(source, &new, &hooks)?)?;
-    move_modules(&old, &new_git)?;
-    remove_all(old.as_std_path())?;
-    fs_err::rename(new_git, old)?;
+    let settings = copy.settings.lent(source, &new, &hooks)?;
+    write_files(&new, &[("config", settings.into_bytes())])?;
+    if copy.own.index().exists() {
+        copy_index(&copy.own.index(), new.join("index").as_std_path())?;
+    }
+    swap(&top.join(".git"), &new, &old)?;
     fault::point("workspace.renewed");
-    Ok(remove_all(new.as_std_path())?)
+    Ok(())
+}
+
+/// Makes the folder of the copy, and makes it writable.
+pub(super) fn make_top(top: &Utf8Path) -> Result<(), Failure> {
+    let made = match top.symlink_metadata() {
+        Ok(found) if found.is_dir() => {
+            let mode = found.permissions().mode() | 0o700;
+            fs_err::set_permissions(top, Permissions::from_mode(mode))
+        }
+        _ => remove_all(top.as_std_path()).and_then(|()| fs_err::create_dir_all(top)),
+    };
+    made.map_err(|error| not_made(top.parent().unwrap_or(top), &error))
+}
+
+/// Replaces a repository by another one, which gets the submodules' repositories of the old one.
+fn swap(place: &Utf8Path, new: &Utf8Path, old: &Utf8Path) -> io::Result<()> {
+    if place.symlink_metadata().is_ok_and(|found| found.is_dir()) {
+        // Otherwise it is left from a crash just below, and has the submodules.
+        remove_all(old.as_std_path())?;
+        if fs_err::rename(place, old).is_err() {
+            remove_all(place.as_std_path())?;
+        }
+    } else {
+        remove_all(place.as_std_path())?;
+    }
+    let modules = old.join(MODULES);
+    if modules.symlink_metadata().is_ok_and(|found| found.is_dir()) {
+        fs_err::rename(modules, new.join(MODULES))?;
+    }
+    fs_err::rename(new, place)?;
+    remove_all(old.as_std_path())
+}
+
+/// Makes git in the copy ignore what the loop's own git ignores since the setup has run.
+pub(super) fn lend_excludes(copy: &Workspace) -> io::Result<()> {
+    let [(name, exclude), ..] = common_files(copy);
+    write_files(&copy.own.git, &[(name, exclude.clone())])?;
+    let place = Path::new(".git").join(name);
+    if read_beneath(copy.top.as_std_path(), &place).unwrap_or_default() == exclude {
+        return Ok(());
+    }
+    replace(&copy.top, &place, &exclude)
+}
+
+/// Returns the folders in the loop's own store that may have objects.
+fn own_objects(copy: &Workspace) -> impl Iterator<Item = Utf8PathBuf> + use<> {
+    let entries = copy.own.git.join("objects").read_dir_utf8().into_iter().flatten().flatten();
+    entries.filter(|entry| entry.file_name() != "info").map(|entry| entry.into_path())
+}
+
+/// Whether there may be objects that only the loop's own store has.
+pub(super) fn has_own_objects(copy: &Workspace) -> bool {
+    own_objects(copy).next().is_some()
+}
+
+/// Removes the objects from the loop's own store: those that are needed are in the project.
+pub(super) fn empty_store(copy: &Workspace) -> io::Result<()> {
+    own_objects(copy).try_for_each(|folder| remove_all(folder.as_std_path()))
 }
 
 /// Adopts the copy of an attempt made while the project was in another folder; `root` is the
@@ -117,18 +204,14 @@ pub fn adopt(copy: &Workspace, root: &Utf8Path) -> io::Result<()> {
     }
     copy.top.parent().map_or(Ok(()), fs_err::create_dir_all)?;
     fs_err::rename(top, &copy.top)?;
-    let objects = format!("{}\n", copy.source.shared.join("objects").display());
-    fs_err::write(copy.top.join(".git/objects/info/alternates"), objects)
-}
-
-/// Moves the repositories of submodules to another git folder that has none.
-fn move_modules(from: &Utf8Path, to: &Utf8Path) -> io::Result<()> {
-    let (from, there) = (from.join(MODULES), to.join(MODULES));
-    if !from.symlink_metadata().is_ok_and(|metadata| metadata.is_dir()) || there.exists() {
-        return Ok(());
+    let name = top.file_name().unwrap_or_default();
+    let own = top.with_file_name(super::own_git_name(name));
+    if own.is_dir() {
+        remove_all(copy.own.git.as_std_path())?;
+        fs_err::rename(own, &copy.own.git)?;
     }
-    fs_err::create_dir_all(to)?;
-    fs_err::rename(from, there)
+    let borrowed = format!("{}\n", copy.own.git.join("objects"));
+    replace(&copy.top, &Path::new(".git").join(ALTERNATES), borrowed.as_bytes())
 }
 
 /// Copies hooks, so that installing or changing hooks in the copy does not affect the project. A
@@ -145,34 +228,6 @@ fn copy_hooks(from: &Path, to: &Path) -> io::Result<()> {
         } else if path.is_file() && path.extension() != Some(OsStr::new("sample")) {
             fs_err::copy(path, target)?;
         }
-    }
-    Ok(())
-}
-
-fn carry_settings(source: &Source, copy: &Utf8Path, settings: &str) -> io::Result<()> {
-    let mut config = fs_err::OpenOptions::new().append(true).open(copy.join(".git/config"))?;
-    config.write_all(settings.as_bytes())?;
-    let exclude = source.shared.join("info/exclude");
-    if exclude.is_file() {
-        fs_err::create_dir_all(copy.join(".git/info"))?;
-        fs_err::copy(exclude, copy.join(".git/info/exclude"))?;
-    }
-    Ok(())
-}
-
-/// Puts HEAD on the branch, and the branch on the commit.
-pub(super) fn check_out(top: &Utf8Path, start: Start<'_>) -> Result<(), Failure> {
-    let git = Git::at(top.as_std_path());
-    let name = format!("refs/heads/{}", start.branch);
-    let says = |file: &str, text: &str| {
-        let there = state::read_text(top.join(".git").join(file)).unwrap_or_default();
-        there.trim_end() == text
-    };
-    if let Some(tip) = start.tip.filter(|tip| !says(&name, tip)) {
-        git.run(&["update-ref", &name, tip])?;
-    }
-    if !says("HEAD", &format!("ref: {name}")) {
-        git.run(&["symbolic-ref", "HEAD", &name])?;
     }
     Ok(())
 }
@@ -230,28 +285,4 @@ pub fn copy_index(from: &Path, to: &Path) -> io::Result<()> {
     copy.file().set_modified(index.metadata()?.modified()?)?;
     // The target may be a link.
     fs_err::rename(new, to)
-}
-
-#[cfg(test)]
-mod tests {
-    use test_support::TestRepo;
-
-    use super::stamps;
-
-    #[test]
-    fn stamps_change_only_if_git_state_changes() {
-        let repo = TestRepo::new();
-        let before = stamps(repo.root());
-        assert!(before.is_some());
-        repo.write("a.txt", "b\n");
-        repo.git(["status"]);
-        repo.git(["diff"]);
-        assert_eq!(stamps(repo.root()), before);
-        for change in ["config user.name Other", "add a.txt", "branch new", "commit -qm x"] {
-            let before = stamps(repo.root());
-            repo.git(change.split(' '));
-            assert_ne!(stamps(repo.root()), before, "{change}");
-        }
-        assert_eq!(stamps(&repo.root().join("src")), None);
-    }
 }

@@ -2,15 +2,15 @@
 
 use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use ralph_base::state;
 use ralph_project::checks::{CheckContext, CheckEnd, run_checks};
 
 use super::Workspace;
-use super::carry::replace;
 use super::known::Known;
+use super::repository::lend_excludes;
 use crate::git_output::paths;
 use ralph_base::state::fingerprint;
 use ralph_project::failure::Failure;
@@ -75,7 +75,7 @@ pub fn set_up(
         }
         return Ok(false);
     }
-    copy.known = Known { is_fresh: copy.known.is_fresh, ..Known::default() };
+    copy.known = Known::default();
     let door = if is_trusted { &copy.doors.setup } else { &copy.doors.checks };
     let context = CheckContext { dir: &copy.root, run, left: None, rules: None, door };
     let ran = run_checks(context, commands, limit, stop)?;
@@ -109,18 +109,7 @@ fn exclude_leftovers(copy: &Workspace) -> Result<(), Failure> {
         }
     }
     state::replace(&copy.own.setup_leftovers, &lines)?;
-    ignore_leftovers(copy)
-}
-
-/// Makes git in the copy ignore what the setup left.
-pub(super) fn ignore_leftovers(copy: &Workspace) -> Result<(), Failure> {
-    let lines = state::read(&copy.own.setup_leftovers).unwrap_or_default();
-    let (git, path) = (copy.top.join(".git"), Path::new("info/exclude"));
-    let known = state::read(git.as_std_path().join(path)).unwrap_or_default();
-    if lines.is_empty() || known.ends_with(&lines) {
-        return Ok(());
-    }
-    Ok(replace(&git, path, &[&known[..], b"\n", &lines].concat())?)
+    Ok(lend_excludes(copy)?)
 }
 
 /// Returns the tracked files that differ from the index.

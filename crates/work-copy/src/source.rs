@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use camino::{Utf8Path, Utf8PathBuf};
 use ralph_core::git::{Git, Repo};
 
-use crate::git_settings::Filters;
 use ralph_project::failure::Failure;
 use ralph_project::project::Project;
 
@@ -20,8 +19,9 @@ pub struct Source {
     pub git_dir: PathBuf,
     /// The git folder that all work trees of the repository share.
     pub shared: PathBuf,
-    /// How git starts filter programs: in the sandbox, because an agent may have changed them.
-    pub filters: Filters,
+    /// The settings by which git starts filter programs in the sandbox, because an agent may have
+    /// changed them.
+    pub filters: Vec<(String, String)>,
 }
 
 impl Source {
@@ -31,12 +31,17 @@ impl Source {
         let root = project.root().canonicalize_utf8().unwrap_or_else(|_| project.root().to_owned());
         let inside = root.strip_prefix(top).unwrap_or(Utf8Path::new("")).to_owned();
         let (git_dir, shared) = (repo.git_dir().to_owned(), repo.shared_git_dir().to_owned());
-        Ok(Self { top: top.to_owned(), inside, git_dir, shared, filters: Filters::default() })
+        Ok(Self { top: top.to_owned(), inside, git_dir, shared, filters: Vec::new() })
     }
 
     /// Returns git for the project.
     pub fn git(&self) -> Git {
-        self.filters.of(Git::at(self.top.as_std_path()))
+        Git::at(self.top.as_std_path()).with_settings(&self.filters)
+    }
+
+    /// Returns the folder of its objects.
+    pub(super) fn objects(&self) -> PathBuf {
+        self.shared.join("objects")
     }
 
     /// Returns a path relative to the top of the repository; `None` if it is outside.

@@ -3,21 +3,22 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use ralph_base::listing::named_files;
 use ralph_base::state::{CLIENT_FOLDER, FOREIGN_LIFECYCLE_DIR, PROJECT_MARKER};
-use ralph_core::git::{Git, Snapshot};
+use ralph_core::git::{Git, GitError, Snapshot};
 
 use super::aside::{bring_submodule, dirty_submodules, repositories, set_aside};
 use super::carry::replace;
-use super::known::{Files, Pipes};
+use super::known::Files;
 use super::remove::{make_readable, remove_all};
 use super::{Imported, Start, Workspace};
 use crate::git_output::{
-    Difference, base_of, changed_files, differences_between, file_of, listed, naming, paths,
+    Difference, base_of, differences_between, edited_of, file_of, listed, naming, paths,
+    written_files,
 };
 use ralph_project::failure::Failure;
 
@@ -43,6 +44,8 @@ pub struct Staged {
     pub leaves_nothing: bool,
     /// Submodules with uncommitted changes, which no commit can contain.
     pub dirty_submodules: Vec<PathBuf>,
+    /// Files that were written while the checks ran, which may have seen something else.
+    pub rewritten: Vec<PathBuf>,
 }
 
 /// Paths that differ from the index.
@@ -72,9 +75,9 @@ impl Workspace {
         ours: &[PathBuf],
         imported: &Imported,
     ) -> Result<Staged, Failure> {
-        self.renew(start)?;
+        self.open(start)?;
         let git = self.git();
-        let base = base_of(&git, start.tip)?;
+        let base = base_of(&self.store(), start.tip)?;
         let tried = || self.add(&git, &base, ours, &imported.forced);
         let tried = match tried() {
             Err(_) if self.make_readable(&git) => tried(),
@@ -84,8 +87,9 @@ impl Workspace {
             // A later attempt may succeed, and the files still exist.
             Err(error) if error.is_transient() => return Err(error),
             Err(error) => self.keep_as_it_is(&git, start.tip, ours, &error)?,
-            Ok((staged, Changed { inner, left, .. })) => {
+            Ok((staged, Changed { inner, left, files })) => {
                 self.known.files = Files::StagedBut(left);
+                self.staged_as = files.into_iter().map(|path| (path, None)).collect();
                 (staged, inner)
             }
         };
@@ -95,7 +99,7 @@ impl Workspace {
             inner.extend(imported.work_trees.iter().cloned());
             set_aside(self, &mut staged, start.tip, &inner)?;
         }
-        // Their refs are gone once the repository is recreated, so staging again cannot find them.
+        // Their refs are gone once another repository is lent, so staging again cannot find them.
         self.left_out.1.extend(imported.others.iter().cloned());
         let known = self.left_out.1.iter().filter(|commit| !staged.aside.contains(commit));
         let known: Vec<String> = known.cloned().collect();
@@ -117,23 +121,25 @@ impl Workspace {
         let mut all = self.changed(git, ours, &mut staged.refused)?;
         let is_there =
             |path: &&PathBuf| self.top.as_std_path().join(path).symlink_metadata().is_ok();
-        let mut changed = std::mem::take(&mut all.files);
-        changed.extend(forced.iter().filter(is_there).cloned());
+        all.files.extend(forced.iter().filter(is_there).cloned());
         // Git accepts no path below a link, not even to remove it.
         let top = self.top.as_std_path();
         let is_below_link =
             |path: &PathBuf| path.ancestors().skip(1).any(|folder| top.join(folder).is_symlink());
-        let (gone, rest) = changed.into_iter().partition(is_below_link);
-        changed = rest;
+        let (gone, changed): (BTreeSet<_>, _) =
+            std::mem::take(&mut all.files).into_iter().partition(is_below_link);
+        all.files = changed;
+        let changed = &all.files;
         if !gone.is_empty() {
             git.feed(&["update-index", "--force-remove", "-z", "--stdin"], &listed(&gone))?;
         }
         if !changed.is_empty() {
             let update = ["update-index", "--add", "--remove", "--replace", "-z", "--stdin"];
-            git.feed(&update, &listed(&changed))?;
+            git.feed(&update, &listed(changed))?;
         }
-        staged.tree = git.line(&["write-tree"])?;
-        let found = differences_between(git, base, &staged.tree)?;
+        let store = self.store();
+        staged.tree = self.write_tree(base)?;
+        let found = differences_between(&store, base, &staged.tree)?;
         // An earlier commit may contain its own version of a file that the agent must not change.
         let is_held = |one: &Difference| {
             !changed.contains(&one.path)
@@ -142,23 +148,24 @@ impl Workspace {
         let (held, found): (Vec<_>, Vec<_>) = found.into_iter().partition(is_held);
         if !held.is_empty() {
             let lines: Vec<u8> = held.iter().flat_map(|one| one.old.line(&one.path)).collect();
-            git.feed(&["update-index", "-z", "--index-info"], &lines)?;
-            staged.tree = git.line(&["write-tree"])?;
+            store.feed(&["update-index", "-z", "--index-info"], &lines)?;
+            staged.tree = store.line(&["write-tree"])?;
             all.left.extend(held.into_iter().map(|one| one.path));
         }
         if found.iter().any(|one| one.new.is_absent()) {
-            let left = paths(&git.run(&["ls-files", "-z"])?);
+            let left = paths(&store.run(&["ls-files", "-z"])?);
             let is_ours =
                 |path: &PathBuf| ours.contains(path) || is_protected(&self.source.inside, path);
             staged.leaves_nothing = left.iter().all(is_ours);
         }
         if self.top.join(MODULES).exists() {
             git.run(&["config", "--file", MODULES, "--list"])?;
-            // Their repositories are not recreated.
+            // Their own settings hold there, so the loop's git folder may not be written.
             staged.dirty_submodules = dirty_submodules(&git.through(&self.doors.checks))?;
             let is_moved = |one: &&Difference| one.old.is_link() && one.new.is_link();
-            let is_stuck =
-                |one: &&Difference| bring_submodule(self, &one.path, &one.new.id).is_err();
+            let is_stuck = |one: &&Difference| {
+                bring_submodule(self, &one.path, (&one.old.id, &one.new.id)).is_err()
+            };
             let stuck = found.iter().filter(is_moved).filter(is_stuck);
             staged.dirty_submodules.extend(stuck.map(|one| one.path.clone()));
         }
@@ -172,8 +179,9 @@ impl Workspace {
         if !self.is_in_place {
             return make_readable(top);
         }
-        let changed = changed_files(git, false).unwrap_or_default();
-        let files = changed.iter().map(|path| top.join(path)).filter(|path| !path.is_dir());
+        let (tracked, new) = written_files(git).unwrap_or_default();
+        let files =
+            tracked.iter().chain(&new).map(|path| top.join(path)).filter(|path| !path.is_dir());
         files.filter(|file| make_readable(file)).count() > 0
     }
 
@@ -185,17 +193,18 @@ impl Workspace {
         ours: &[PathBuf],
         error: &Failure,
     ) -> Result<(Staged, BTreeSet<PathBuf>), Failure> {
-        let base = base_of(git, tip)?;
+        let store = &self.store();
+        let base = base_of(store, tip)?;
         self.remove_own_lock()?;
         // Without attributes no filter runs on a file.
-        let plain = git.with_var("GIT_ATTR_SOURCE", base_of(git, None)?);
+        let plain = git.with_var("GIT_ATTR_SOURCE", base_of(store, None)?);
         let plain = plain.with_var("GIT_CONFIG_PARAMETERS", "'core.attributesfile=/dev/null'");
-        plain.run(&["read-tree", &base])?;
+        store.run(&["read-tree", &base])?;
         let Changed { mut files, inner, .. } = self.changed(&plain, ours, &mut Vec::new())?;
         files.retain(|path| !self.top.as_std_path().join(path).is_dir());
-        let (commit, unreadable) = Snapshot::as_is(git, self.top.as_std_path(), tip, files)?;
-        let tree = git.line(&["rev-parse", &format!("{commit}^{{tree}}")])?;
-        let files = paths(&git.run(&["diff-tree", "-r", "-z", "--name-only", &base, &tree])?);
+        let (commit, unreadable) = Snapshot::as_is(store, self.top.as_std_path(), tip, files)?;
+        let tree = store.line(&["rev-parse", &format!("{commit}^{{tree}}")])?;
+        let files = paths(&store.run(&["diff-tree", "-r", "-z", "--name-only", &base, &tree])?);
         let mut why = format!("git cannot add the files: {error}");
         if !unreadable.is_empty() {
             why.push_str(&format!(
@@ -214,10 +223,14 @@ impl Workspace {
         ours: &[PathBuf],
         refused: &mut Vec<PathBuf>,
     ) -> Result<Changed, Failure> {
+        let (mut tracked, new) = written_files(git)?;
+        let is_steering = |path: &PathBuf| is_protected(&self.source.inside, path);
+        // Such a file is only refused if its content differs.
+        let steering: Vec<PathBuf> = tracked.iter().filter(|it| is_steering(it)).cloned().collect();
+        let edited = edited_of(git, &steering)?;
+        tracked.retain(|path| !is_steering(path) || edited.contains(path));
         // Git lists a repository as a folder, with a trailing slash.
-        let has_pipes = self.known.pipes != Pipes::None;
-        let all = changed_files(git, has_pipes)?;
-        let all = all.into_iter().map(|path| path.components().collect());
+        let all = tracked.into_iter().chain(new).map(|path| path.components().collect());
         let all: BTreeSet<PathBuf> = all.collect();
         let inner = repositories(&self.top, git, &all)?;
         let (files, left) = all.into_iter().partition(|path: &PathBuf| {
@@ -225,7 +238,7 @@ impl Workspace {
                 || self.is_only_carried(path)
                 || path.ancestors().any(|folder| inner.contains(folder));
             // A planning agent is supposed to write the draft of a plan.
-            let is_steering = !self.is_planning && is_protected(&self.source.inside, path);
+            let is_steering = !self.is_planning && is_steering(path);
             if is_steering && !is_ours {
                 refused.push(path.clone());
             }
@@ -234,8 +247,7 @@ impl Workspace {
         Ok(Changed { files, left: Vec::from_iter::<BTreeSet<_>>(left), inner })
     }
 
-    /// Whether anything except carried files has changed, as far as the agent's own repository
-    /// shows.
+    /// Whether anything except carried files has changed.
     pub fn looks_changed(&self, tip: Option<&str>, ours: &[PathBuf]) -> bool {
         let git = self.git();
         let tracked = ["diff-index", "-z", "--name-only", tip.unwrap_or("HEAD")];
@@ -247,25 +259,35 @@ impl Workspace {
         })
     }
 
-    /// Returns staged files that have changed since; new ones do not count.
-    pub fn changed_since_staged(&mut self, ours: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
-        let status = ["--no-optional-locks", "status", "--porcelain", "-z", "--no-renames"];
-        let found =
-            self.git().run(&[&status[..], &["--ignore-submodules", "-unormal"]].concat())?;
-        // `XY path`: the second letter says how it differs from what is staged.
-        let differ = paths(&found).into_iter().filter_map(|line| {
-            let (state, path) = line.as_os_str().as_bytes().split_at_checked(3)?;
-            Some((*state.get(1)?, PathBuf::from(OsStr::from_bytes(path))))
-        });
-        let differ: Vec<_> = differ.filter(|(how, _)| *how != b' ').collect();
-        let mut paths: Vec<PathBuf> =
-            differ.iter().filter(|(how, _)| *how != b'?').map(|(_, path)| path.clone()).collect();
-        self.known.files = Files::StagedBut(differ.into_iter().map(|(_, path)| path).collect());
-        paths.retain(|path| {
+    /// Returns the staged files that were written while checks ran; new ones do not count. A file
+    /// with the same content as before counts as rewritten, because the checks may have seen another
+    /// one.
+    pub fn after_checks(&mut self, ours: &[PathBuf]) -> Result<AfterChecks, Failure> {
+        let git = self.git();
+        let (mut tracked, new) = written_files(&git)?;
+        // Git compares times by the second.
+        let top = self.top.as_std_path();
+        let is_other = |(path, then): &(&PathBuf, &FileState)| state_of(&top.join(path)) != **then;
+        let others = self.staged_as.iter().filter(is_other).map(|(path, _)| path.clone());
+        tracked.extend(others.collect::<Vec<_>>());
+        tracked.sort_unstable();
+        tracked.dedup();
+        self.known.files = Files::StagedBut([tracked.clone(), new].concat());
+        tracked.retain(|path| {
             let is_steering = is_protected(&self.source.inside, path);
             !is_steering && !ours.contains(path) && !self.is_only_carried(path)
         });
-        Ok(paths)
+        let edited = edited_of(&git, &tracked)?;
+        let (changed, rewritten) = tracked.into_iter().partition(|path| edited.contains(path));
+        Ok(AfterChecks { changed, rewritten })
+    }
+
+    /// Stages these tracked files again.
+    pub fn stage_again(&mut self, files: Vec<PathBuf>) -> Result<(), GitError> {
+        let add = ["add", "--update", "--pathspec-from-file=-", "--pathspec-file-nul"];
+        self.git().feed(&add, &listed(&files))?;
+        self.staged_as.extend(files.into_iter().map(|path| (path, None)));
+        Ok(())
     }
 
     /// Writes the tree of the index with these texts of loop files, from the top. The files in a
@@ -274,7 +296,7 @@ impl Workspace {
         &self,
         files: impl Iterator<Item = (&'a Path, &'a [u8])>,
     ) -> Result<String, Failure> {
-        let git = self.git();
+        let git = self.store();
         let mut entries = Vec::new();
         for (path, content) in files {
             entries.extend(file_of(&git, content)?.line(path));
@@ -291,6 +313,9 @@ impl Workspace {
     /// Shows the work as staged to the checks, so that `git diff` shows only their own changes, and
     /// removes pipes, which no commit can contain: a check that reads one would block.
     pub fn show_staged(&mut self) -> Result<(), Failure> {
+        for (path, state) in &mut self.staged_as {
+            *state = state_of(&self.top.as_std_path().join(path));
+        }
         if self.is_in_place {
             return Ok(());
         }
@@ -331,11 +356,12 @@ impl Workspace {
         let git = self.git();
         let Some(tip) = start.tip else {
             git.run(&["read-tree", "--reset", "-u", attempt])?;
-            git.run(&["read-tree", "--empty"])?;
+            self.store().run(&["read-tree", "--empty"])?;
             self.lend_index()?;
             return Ok(None);
         };
-        let parent = git.line(&["rev-parse", "--quiet", "--verify", &format!("{attempt}^1")]);
+        let parent = format!("{attempt}^1");
+        let parent = self.store().line(&["rev-parse", "--quiet", "--verify", &parent]);
         let pick = ["cherry-pick", "--no-commit", "--mainline", "1", attempt];
         // In place, files that the attempt does not touch are the user's.
         if !self.is_in_place && parent.is_ok_and(|parent| parent == tip) {
@@ -351,12 +377,30 @@ impl Workspace {
             self.reset(start)?;
             return Ok(Some(why));
         }
-        git.run(&["read-tree", "--reset", tip])?;
+        self.store().run(&["read-tree", "--reset", tip])?;
         // Refreshes the stamps in the index; it is no error if some files differ.
         let _ = git.run(&["update-index", "-q", "--refresh"]);
         self.lend_index()?;
         Ok(None)
     }
+}
+
+/// The staged files that were written while checks ran.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct AfterChecks {
+    /// Those with another content.
+    pub changed: Vec<PathBuf>,
+    /// Those with the same content.
+    pub rewritten: Vec<PathBuf>,
+}
+
+/// What shows that a file was written or replaced: its inode and change time, which no program can
+/// set. `None` if it cannot be read.
+pub(super) type FileState = Option<(u64, i64, i64)>;
+
+fn state_of(path: &Path) -> FileState {
+    let found = path.symlink_metadata().ok()?;
+    Some((found.ino(), found.ctime(), found.ctime_nsec()))
 }
 
 /// Whether a file controls the run or the client: the project's version of it counts, and an

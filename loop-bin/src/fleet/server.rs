@@ -12,7 +12,7 @@ use ralph_project::config::Config;
 use crate::exit::Failure;
 use crate::forge::default_branch;
 use crate::run::start::run_dir;
-use board::{commit_tree, resolve, signed};
+use board::{commit_tree, made_again, resolve};
 use run_history::saved::{ATTEMPTS, FLEET};
 use work_copy::{cache, remove_all};
 
@@ -201,7 +201,8 @@ impl Server {
         let mut sealed = commit_tree(&self.git, &tree, &[&format!("{first}^")], &message)?;
         if self.git.line(&["config", "--type=bool", "commit.gpgsign"]).is_ok_and(|it| it == "true")
         {
-            sealed = signed(&self.git, &sealed)?;
+            let parent = format!("{first}^");
+            sealed = made_again(&self.git, &sealed, Some(&parent), true)?;
         }
         self.git.run(&["update-ref", &tip, &sealed])?;
         // The ref of a landed attempt points to the landed commit itself.

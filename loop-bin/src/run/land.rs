@@ -2,6 +2,8 @@
 //! journal. Each commit on the target was checked as it is. The work is saved as an attempt first; the
 //! attempt's files are removed at the end of the iteration.
 
+use std::path::PathBuf;
+
 use jiff::Timestamp;
 use ralph_base::fault;
 use ralph_base::listing::named_files;
@@ -24,8 +26,8 @@ use crate::exit::Failure;
 use crate::saved::{self, Account};
 use crate::terminal::{Tone, counted};
 use board::{Advance, LoopFile, Mark, NewCommit, PlanChanges};
-use work_copy::Staged;
 use work_copy::in_place::ProtectedFiles;
+use work_copy::{Staged, name_of_discarded};
 
 /// The changes that landing a story makes to the plan: its box, boxes of stories given up, and stories that the
 /// agent added. Ids that have been taken meanwhile are replaced.
@@ -86,7 +88,7 @@ pub(super) fn as_committed(
     if !made.is_altered {
         return Ok(files);
     }
-    let git = run.desk(slot)?.copy.git();
+    let git = run.desk(slot)?.copy.store();
     Ok(files.into_iter().map(|file| file.in_commit(&git, &made.commit)).collect())
 }
 
@@ -158,6 +160,9 @@ fn conclude(
     run.toned(work.slot, Tone::Good, done);
     if let Some(what) = &passed.weakened {
         run.toned(work.slot, Tone::Warning, format!("{story}: review the tests: {what}"));
+    }
+    if let files @ [_, ..] = passed.staged.rewritten.as_slice() {
+        run.toned(work.slot, Tone::Warning, format!("{story}: review it: {}", rewritten(files)));
     }
     for (about, what) in remarks(&work.facts, passed) {
         run.note_of(work, &Event::Remarked { about: about.to_owned(), what });
@@ -233,14 +238,19 @@ pub(super) fn keep_rollbacks(run: &Conductor, work: &mut UnderWay) -> Result<boo
     let rollbacks = rollbacks(desk.state());
     for rollback in &rollbacks {
         // Now saved as an attempt, so its own ref is removed.
-        let own = Some(&rollback.saved_as).filter(|name| name.starts_with("refs/ralph/discarded/"));
-        let commit = own.map(|name| board::resolve(&git, name)).transpose()?.flatten();
-        let Some(commit) = commit else { continue };
+        // In place, the hook's own ref is in the project.
+        let brought = name_of_discarded(&rollback.saved_as, &work.attempt.run);
+        let is_in_place = run.desk(work.slot)?.copy.is_in_place;
+        let own = brought.map(|name| if is_in_place { rollback.saved_as.clone() } else { name });
+        let Some(own) = own else { continue };
+        let Some(commit) = board::resolve(&git, &own)? else { continue };
         let (number, why) = (work.attempt.number, rollback.to_string());
         work.attempt.number += 1;
         work.attempt.save(&desk.dir)?;
-        let name = keep_beside(run, work, number, &[commit], (Outcome::Failed.word(), &why))?;
-        git.run(&["update-ref", "-d", &rollback.saved_as])?;
+        let commits = [commit];
+        let name = keep_beside(run, work, number, &commits, (Outcome::Failed.word(), &why))?;
+        let [commit] = commits;
+        git.run(&["update-ref", "-d", &own, &commit])?;
         report_saved(run, work, name, &why);
     }
     Ok(!rollbacks.is_empty())
@@ -394,9 +404,21 @@ fn remarks(facts: &Facts, passed: &Passed) -> Vec<(&'static str, String)> {
         let files = named_files(&elsewhere);
         remarks.push(("runs elsewhere", format!("tools outside of the sandbox execute {files}")));
     }
+    if !passed.staged.rewritten.is_empty() {
+        remarks.push(("rewritten", rewritten(&passed.staged.rewritten)));
+    }
     let found = facts.second_look.review.iter().flat_map(Reviewed::remarks);
     remarks.extend(found.map(|what| ("review", what)));
     remarks
+}
+
+/// What is said of files that were written while the checks ran.
+fn rewritten(files: &[PathBuf]) -> String {
+    let were = if files.len() == 1 { "was" } else { "were" };
+    format!(
+        "{} {were} written while the checks ran, so they may not have seen it",
+        named_files(files)
+    )
 }
 
 /// The part about the checks in the line for a landed story, unless all passed.

@@ -49,7 +49,7 @@ pub(super) fn record_progress(run: &mut Conductor) -> Result<(), Failure> {
         let books = [&plan, &progress];
         let start = Start { tip: tip.as_deref(), branch: &branch, books };
         let desk = run.desk_mut(slot)?;
-        let git = desk.copy.git();
+        let git = desk.copy.store();
         if is_in_place {
             git.run(&["read-tree", base])?;
         } else {

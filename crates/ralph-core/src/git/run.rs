@@ -40,6 +40,27 @@ impl Git {
         })
     }
 
+    /// Runs git with this input, and meanwhile another git that reads its output.
+    pub fn pipe<S, T>(&self, args: &[S], input: &[u8], into: (&Self, &[T])) -> Result<(), GitError>
+    where
+        S: AsRef<OsStr> + Sync,
+        T: AsRef<OsStr> + Sync,
+    {
+        let (mut taken, (reader, reading)) = (Ok(()), into);
+        let take = |output: &mut (dyn Read + Send)| {
+            let pass = |stdin: &mut dyn Write| io::copy(output, stdin).map(drop);
+            taken = reader.stream(reading, pass, read_all).map(drop);
+            Ok(())
+        };
+        let given = self.stream(args, |stdin| stdin.write_all(input), take);
+        match (given, taken) {
+            // The first one was only ended because the second one stopped reading.
+            (Err(error), Err(cause)) if error.said().is_empty() => Err(cause),
+            (Err(error), _) | (Ok(_), Err(error)) => Err(error),
+            (Ok(_), Ok(())) => Ok(()),
+        }
+    }
+
     /// Runs git to completion; also fails if git prints an error but exits with 0.
     pub(super) fn strictly<S: AsRef<OsStr>>(&self, args: &[S]) -> Result<(), GitError> {
         let (_, stderr) = self.stream(args, |_| Ok(()), read_all)?;
@@ -82,7 +103,7 @@ impl Git {
         &self,
         args: &[S],
         write: impl FnOnce(&mut dyn Write) -> io::Result<()> + Send,
-        read: impl FnOnce(&mut dyn Read) -> io::Result<T> + Send,
+        read: impl FnOnce(&mut (dyn Read + Send)) -> io::Result<T> + Send,
     ) -> Result<(T, String), GitError>
     where
         S: AsRef<OsStr>,
@@ -165,13 +186,13 @@ fn joined<T>(thread: io::Result<ScopedJoinHandle<'_, io::Result<T>>>) -> io::Res
     thread?.join().unwrap_or_else(|_| Err(io::Error::other("a reader thread panicked")))
 }
 
-fn read_all(stdout: &mut dyn Read) -> io::Result<Vec<u8>> {
+fn read_all(stdout: &mut (dyn Read + Send)) -> io::Result<Vec<u8>> {
     let mut output = Vec::new();
     stdout.read_to_end(&mut output)?;
     Ok(output)
 }
 
-fn last_part(mut stderr: impl Read) -> io::Result<String> {
+fn last_part(mut stderr: impl Read + Send) -> io::Result<String> {
     let said = read_all(&mut stderr)?;
     let last = said.get(said.len().saturating_sub(MOST_STDERR)..).unwrap_or_default();
     Ok(String::from_utf8_lossy(last).trim().to_owned())

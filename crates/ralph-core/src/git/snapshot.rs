@@ -103,7 +103,7 @@ impl Snapshot {
             files: &taken,
             staged: &status.staged,
         };
-        let read = |stdout: &mut dyn io::Read| io::read_to_string(stdout);
+        let read = |stdout: &mut (dyn io::Read + Send)| io::read_to_string(stdout);
         let begun = SystemTime::now();
         let args: Vec<&str> = IMPORT.split(' ').collect();
         let streamed = repo.git().stream(&args, |stdin| import.write(stdin), read);

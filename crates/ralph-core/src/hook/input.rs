@@ -97,7 +97,6 @@ pub struct BackgroundTask {
 /// A prompt that the client will give itself at a certain time, once or again and again.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
-#[expect(missing_docs, reason = "named as the client names them")]
 pub struct WakeUp {
     pub recurring: bool,
     pub prompt: String,

@@ -19,8 +19,8 @@ use super::{Course, Job, Passed, Stopped};
 use crate::exit::Failure;
 use crate::run::decide::WorkEnd;
 use board::{LoopFile, NewCommit, Refusal, Story};
-use work_copy::git_output::{base_of, listed, paths};
-use work_copy::{Imported, Staged, Start, Workspace};
+use work_copy::git_output::{base_of, paths};
+use work_copy::{AfterChecks, Imported, Staged, Start, Workspace};
 
 /// How often checks are repeated because they changed files.
 const MOST_ROUNDS: usize = 3;
@@ -100,10 +100,10 @@ fn passed_checks(
         if !last.passed() {
             return Err(not_passed(job, last).into());
         }
-        copy.renew(Start::of(attempt))?;
-        let changed = copy.changed_since_staged(ours)?;
+        copy.open(Start::of(attempt))?;
+        let AfterChecks { changed, rewritten } = copy.after_checks(ours)?;
         if changed.is_empty() {
-            return Ok((checks, staged));
+            return Ok((checks, Staged { rewritten, ..staged }));
         }
         let (story, files) = (&attempt.story, named_files(&changed));
         if round == MOST_ROUNDS {
@@ -111,23 +111,22 @@ fn passed_checks(
                 "{story}: the checks change files every time they run: {files}; the commit \
                  contains them as they were checked"
             ));
-            return Ok((checks, staged));
+            return Ok((checks, Staged { rewritten: changed, ..staged }));
         }
         job.reporter.line(format!("{story}: the checks changed {files}; checking again"));
         // New files that checks created do not belong to the story.
-        let git = copy.git();
-        let add = ["add", "--update", "--pathspec-from-file=-", "--pathspec-file-nul"];
         let failed = |error: GitError| WorkEnd::failed(error.to_string());
-        git.feed(&add, &listed(&changed)).map_err(failed)?;
-        let base = base_of(&git, attempt.base.as_deref())?;
+        copy.stage_again(changed).map_err(failed)?;
+        let store = copy.store();
+        let base = base_of(&store, attempt.base.as_deref())?;
         let left = ["diff-index", "-z", "--cached", "--name-only", &base];
-        let files = paths(&git.run(&left)?);
+        let files = paths(&store.run(&left)?);
         if files.is_empty() && !staged.files.is_empty() {
-            git.run(&["read-tree", "--reset", "-u", &staged.tree])?;
+            copy.git().run(&["read-tree", "--reset", "-u", &staged.tree])?;
             let why = "the checks undid all changes; checks must not modify the work";
             return Err(WorkEnd::failed(why).into());
         }
-        staged = Staged { tree: git.line(&["write-tree"])?, files, ..staged };
+        staged = Staged { tree: copy.write_tree(&base)?, files, ..staged };
     }
     Err(WorkEnd::failed("the checks kept changing files").into())
 }
@@ -153,7 +152,7 @@ pub(super) fn run(
     Ok(checks)
 }
 
-/// All checks in a copy run through here; their changes to its repository are not trusted.
+/// All checks in a copy run through here.
 pub(super) fn run_commands(
     job: &Job,
     copy: &mut Workspace,
@@ -162,11 +161,10 @@ pub(super) fn run_commands(
     let context = &job.context;
     let rules = Some(CheckRules { config: &context.config, failed_before: &job.failed_before });
     let (run, left) = (&job.run, context.time_for_checks());
-    let before = copy.stamps();
     let settings = CheckContext { dir: copy.root(), run, left, rules, door: &copy.doors.checks };
     let (limit, stop) = (context.config.verify.timeout.limit(), || context.is_interrupted());
     let checks = run_checks(settings, commands, limit, &stop);
-    copy.doubt(before)?.into_iter().for_each(|said| job.reporter.warn(said));
+    copy.programs_ran()?.into_iter().for_each(|said| job.reporter.warn(said));
     Ok(checks?)
 }
 
@@ -179,7 +177,7 @@ fn weakened(
 ) -> Result<Option<String>, Failure> {
     match (&attempt.base, job.context.config.tests.weakened) {
         (None, _) | (_, Weakened::Ignore) => Ok(None),
-        (Some(base), _) => Ok(weakened_since(&copy.repo()?, base, files)?),
+        (Some(base), _) => Ok(weakened_since(&copy.repo_of_objects(), base, files)?),
     }
 }
 
@@ -289,7 +287,7 @@ pub(in crate::run) fn commit(
     for _ in 0..=MOST_FORMATTINGS {
         let wanted = copy.with_files(files.iter().map(LoopFile::text))?;
         if !copy.needs_full_commits() {
-            let (git, base) = (copy.git(), attempt.base.as_deref());
+            let (git, base) = (copy.store(), attempt.base.as_deref());
             let made = board::commit_plainly(&git, &wanted, base, &message(&passed))?;
             return Ok((made, passed));
         }
@@ -297,8 +295,7 @@ pub(in crate::run) fn commit(
         let (base, limit) = (attempt.base.as_deref(), context.check_limit());
         let made =
             board::commit(copy, (&wanted, base), &message(&passed), (&job.run, limit), &stop)?;
-        // Hooks may run code of the agent's, and change the git settings of the copy.
-        copy.doubt(None)?;
+        copy.programs_ran()?;
         match made {
             Ok(made) if made.is_altered => {
                 return check_hooks_work(job, copy, attempt, made, passed);
@@ -336,13 +333,15 @@ fn check_hooks_work(
 ) -> Result<(NewCommit, Passed), Stopped> {
     let story = &attempt.story;
     job.reporter.line(format!("{story}: git hooks changed the commit; checking it again"));
-    copy.renew(Start::of(attempt))?;
     copy.git().run(&["read-tree", "--reset", "-u", &made.commit])?;
     let checks = run(job, copy, attempt)?;
     if let Some(check) = checks.last().filter(|check| !check.passed()) {
         return Err(not_passed(job, check).into());
     }
-    Ok((made, Passed { checks, ..passed }))
+    let AfterChecks { changed, rewritten } = copy.after_checks(&job.books.ours)?;
+    let mut staged = passed.staged;
+    staged.rewritten.extend([changed, rewritten].concat());
+    Ok((made, Passed { checks, staged, ..passed }))
 }
 
 fn message(job: &Job, course: &Course, passed: &Passed) -> String {

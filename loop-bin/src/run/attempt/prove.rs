@@ -118,7 +118,7 @@ fn written_since(copy: &Workspace, base: &str, tree: &str) -> Result<Vec<PathBuf
     // A file that was moved unchanged has no new text.
     let wanted = ["--find-renames", "--diff-filter=AM", "--ignore-submodules", base, tree];
     let args = [&["diff-tree", "-r"], &RAW[..], &wanted].concat();
-    let found = differences(&copy.git().run(&args)?);
+    let found = differences(&copy.store().run(&args)?);
     let written = found.into_iter().filter(|one| one.old.id != one.new.id);
     Ok(written.map(|one| one.path).collect())
 }
@@ -158,12 +158,12 @@ fn put_back(
     others: &[PathBuf],
     removed: &[PathBuf],
 ) -> Result<(), Failure> {
-    copy.renew(Start::of(attempt))?;
+    copy.open(Start::of(attempt))?;
     take_another_second(copy, others);
     for path in removed {
         copy.remove(path)?;
     }
-    let changed = copy.changed_since_staged(&job.books.ours)?;
+    let changed = copy.after_checks(&job.books.ours)?.changed;
     restore(copy, &[], &changed)
 }
 

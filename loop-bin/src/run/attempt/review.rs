@@ -131,9 +131,12 @@ fn review_prompt(
     passed: &Passed,
 ) -> Result<String, Failure> {
     let Course { attempt, facts, .. } = course;
-    let (git, books) = (desk.copy.git(), &job.books);
+    let (git, books) = (desk.copy.store(), &job.books);
     let base = work_copy::git_output::base_of(&git, attempt.base.as_deref())?;
-    let diff = git.run(&["diff", "--no-color", "--no-ext-diff", &base, &passed.staged.tree])?;
+    let tree = &passed.staged.tree;
+    // The story's own attributes count, but no program that they name.
+    let diff = ["diff", "--no-color", "--no-ext-diff", "--no-textconv", &base, tree];
+    let diff = git.with_var("GIT_ATTR_SOURCE", tree).run(&diff)?;
     let given = state::read(desk.dir.plan_given())?;
     let plan = Plan::parse(&books.plan, given, &books.options).ok();
     let story = plan.as_ref().and_then(|plan| plan.story(&attempt.story));

@@ -104,7 +104,7 @@ pub(super) fn start(
     let log = open_log(context, &log_of(context.state(), &course.attempt))?;
     Mailbox::at(desk.state().mailbox()).empty()?;
     state::remove_if_there(desk.state().working_session())?;
-    desk.copy.distrust(true);
+    desk.copy.forget_state();
     // Before the start, because the agent may kill the loop at once.
     set_phase(desk, &mut course.attempt, Phase::Working)?;
     let root = desk.copy.root().to_owned();
@@ -127,7 +127,7 @@ pub(super) fn go_on(
     let Some(live) = desk.session.take() else {
         return Err(Failure::because("no agent is waiting for an answer"));
     };
-    desk.copy.distrust(false);
+    desk.copy.forget_state();
     set_phase(desk, &mut course.attempt, Phase::Working)?;
     Mailbox::at(desk.state().mailbox()).reply(&live.question, Answer::GoOn(text))?;
     watch(job, desk, live, course, allowance)

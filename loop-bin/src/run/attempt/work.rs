@@ -15,6 +15,7 @@ use crate::exit::Failure;
 use crate::run::decide::{
     Allowance, Judged, Outcome, WorkEnd, judge, last_test_run, without_changes,
 };
+use crate::terminal::counted;
 use client::{AgentRun, SessionSoFar};
 use work_copy::in_place::restore_protected;
 use work_copy::{Imported, Start, import};
@@ -82,6 +83,7 @@ fn conclude(
     let Watched { ended, session, totals, said, used } = watched;
     let Course { attempt, facts, .. } = course;
     course.used.push(used);
+    desk.copy.doubt_files();
     let (context, state) = (&job.context, desk.state().clone());
     show_hook_error(job, &state, &attempt.began);
     let session = session.or_else(|| working_session(&state));
@@ -217,7 +219,8 @@ fn summary(claim: Option<&Claim>, said: &str) -> Option<String> {
 pub(super) fn staged_work(job: &Job, desk: &mut Desk, course: &Course) -> Result<Left, Stopped> {
     let attempt = &course.attempt;
     let start = Start::of(attempt);
-    let imported = import(&mut desk.copy, start)?;
+    let imported = import(&mut desk.copy, start, &attempt.run)?;
+    report_not_taken(job, attempt, &imported);
     let staged = desk.copy.stage(start, &job.books.ours, &imported)?;
     if !staged.refused.is_empty() {
         let files = named_files(&staged.refused);
@@ -240,6 +243,17 @@ pub(super) fn staged_work(job: &Job, desk: &mut Desk, course: &Course) -> Result
     Ok(Left { staged: Some(staged), imported })
 }
 
+fn report_not_taken(job: &Job, attempt: &Attempt, imported: &Imported) {
+    if imported.not_taken > 0 {
+        let count = counted(imported.not_taken, "commit", "commits");
+        let story = &attempt.story;
+        job.reporter.warn(format!(
+            "{story}: {count} on other branches, tags or stashes of the agent not kept: there were \
+             too many"
+        ));
+    }
+}
+
 /// Stages whatever is in the copy. If the copy is too damaged to be read, only this attempt
 /// is lost.
 pub(in crate::run) fn left_in(
@@ -254,7 +268,8 @@ pub(in crate::run) fn left_in(
         return Ok(Left::default());
     }
     let start = Start::of(attempt);
-    let imported = import(&mut desk.copy, start)?;
+    let imported = import(&mut desk.copy, start, &attempt.run)?;
+    report_not_taken(job, attempt, &imported);
     match desk.copy.stage(start, &job.books.ours, &imported) {
         Ok(staged) => Ok(Left { staged: Some(staged), imported }),
         // The work is still there; the next start saves it.

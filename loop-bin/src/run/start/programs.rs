@@ -44,7 +44,7 @@ pub(crate) fn hooks_that_fail(
     for hook in hooks.filter(|hook| is_executable(hook)) {
         let mut command = doors.agent.command(hook.as_str());
         command.arg("--help");
-        let ran = supervised::run(command, b"", Some(PATIENCE), &|| false, false);
+        let ran = supervised::run(command, b"", Some(PATIENCE), &|| false, None);
         let why = match ran {
             Ok((CheckEnd::Exited(Some(code)), _)) if ![126, 127].contains(&code) => continue,
             Ok((_, said)) => said.trim().to_owned(),

@@ -18,6 +18,7 @@ mod nested;
 mod nothing_is_paid_twice;
 mod odd_starts;
 mod one_bad_act_costs_one_attempt;
+mod own_git;
 mod passed_hooks;
 mod plan_edits;
 mod planning;

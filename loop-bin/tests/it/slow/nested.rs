@@ -141,19 +141,19 @@ fn a_worktree_of_the_client_is_neither_refused_nor_committed() {
     assert!(stage.exists(".claude/worktrees/one/a.txt"));
 }
 
-/// The copy's repository is recreated next to the old one, and the submodules are moved last.
+/// The copy gets another repository, and the submodules are moved from the old one to the new one.
 #[test]
-fn a_crash_while_recreating_the_copys_repository_loses_nothing() {
-    for is_old_gone in [false, true] {
+fn a_crash_while_the_copys_repository_is_replaced_loses_nothing() {
+    for are_moved in [false, true] {
         let (mut stage, _library) = with_submodule();
         stage.agent("hangs");
         stage.killed_when(&[], "the agent works", || stage.in_copy("half.txt"));
         let copy = stage.copy().unwrap();
-        let (old, new) = (copy.join(".git"), copy.with_extension("new").join(".git"));
-        fs_err::create_dir_all(&new).unwrap();
-        fs_err::rename(old.join("modules"), new.join("modules")).unwrap();
-        if is_old_gone {
-            fs_err::remove_dir_all(old).unwrap();
+        let [old, new] = ["git-1.old", "git-1.new"].map(|name| copy.with_file_name(name));
+        fs_err::rename(copy.join(".git"), &old).unwrap();
+        if are_moved {
+            fs_err::create_dir(&new).unwrap();
+            fs_err::rename(old.join("modules"), new.join("modules")).unwrap();
         }
         stage.agent("works");
         stage.run(&[]).ended(0).says("continuing from attempt US-001/1").says("US-001 done");

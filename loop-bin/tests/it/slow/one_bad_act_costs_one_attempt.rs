@@ -119,8 +119,8 @@ fn a_copy_damaged_between_two_iterations_is_recreated() {
         "rm -rf \"$copy/.git/objects\"",
         "rm -rf \"$copy\"; echo file >\"$copy\"",
         "rm \"$copy/a.txt\"; echo stray >\"$copy/stray.txt\"; mkdir \"$copy/src/lib.rs.d\"",
-        "rm -f \"$RALPH_PROJECT_DIR/.git/ralph-index-1\"",
-        "echo junk >\"$RALPH_PROJECT_DIR/.git/ralph-index-1\"",
+        "rm -f \"$copy/../git-1/index\"",
+        "echo junk >\"$copy/../git-1/index\"",
     ];
     for checks in [&[][..], &["--verify", "true"]] {
         let stage = Stage::acting(&[""; 8]);
