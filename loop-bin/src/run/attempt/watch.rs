@@ -24,8 +24,7 @@ use crate::run::record::Context;
 use crate::terminal::{Glimpse, Tone, counted, seconds as seconds_of};
 use client::{
     AgentRun, Log, MEGABYTE, RunEnd, Session, SessionSoFar, Start, Stream, Supervision, Totals,
-    Turn,
-    folder_of_this_program, with_files_of,
+    Turn, folder_of_this_program, with_files_of,
 };
 use work_copy::doors::Doors;
 
