@@ -4,13 +4,10 @@
 use camino::{Utf8Path, Utf8PathBuf};
 
 use super::copy;
+use super::facts::READ_BEFORE_EDIT;
 use super::protected::{self, Owner};
 use super::{Denial, Facts, RULES, Settings};
 use ralph_base::state::PROJECT_MARKER;
-
-/// The rule about files that the agent does not know. Only the agent can help that, so it applies
-/// in every session alike.
-pub(super) const READ_BEFORE_EDIT: &str = "read-before-edit";
 
 /// The rules that are not about what a command does; disabled by name like the others.
 pub(super) const OTHER_RULES: [&str; 5] =

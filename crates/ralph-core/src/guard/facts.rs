@@ -5,7 +5,9 @@ use serde::Serialize;
 
 use shell_reader::Script;
 
-use super::edit::READ_BEFORE_EDIT;
+/// The rule about files that the agent does not know. Only the agent can help that, so it applies
+/// in every session alike.
+pub(super) const READ_BEFORE_EDIT: &str = "read-before-edit";
 
 /// Facts about the place where a command would run or a file would be edited.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
