@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use ralph_base::linux::own_program_for_others;
-use ralph_base::supervised::Door;
+use ralph_base::supervised::{Door, LOOP};
 use ralph_core::git::{Git, GitError};
 
 use super::{Source, text_path};
@@ -86,7 +86,9 @@ impl GitSettings {
     /// to the project's store.
     pub(super) fn through(&self, door: &Door) -> Vec<(String, String)> {
         let quoted = |word: &str| quoted(word.into());
-        let vars = door.vars.iter().map(|(name, value)| format!("{name}={} ", quoted(value)));
+        // The keeper of git ends the filters too, and inside it could not see the loop.
+        let vars = door.vars.iter().filter(|(name, _)| name != LOOP);
+        let vars = vars.map(|(name, value)| format!("{name}={} ", quoted(value)));
         let by = door.by.iter().map(|word| quoted(&word.to_string_lossy()) + " ");
         let by = own_program_for_others(&vars.chain(by).collect::<String>());
         let inside = |(_, key, command): (&str, &str, &str)| {

@@ -43,12 +43,12 @@ pub(super) fn write_own(copy: &Workspace, tip: Option<&str>) -> Result<(), Failu
         ("config", copy.settings.of_own(source).into_bytes()),
         (ALTERNATES, format!("{}\n", source.objects().display()).into_bytes()),
     ];
-    files.extend(common_files(copy));
+    files.extend(shared_files(copy));
     Ok(write_files(folder, &files)?)
 }
 
 /// The files that are the same in both repositories.
-fn common_files(copy: &Workspace) -> [(&'static str, Vec<u8>); 3] {
+fn shared_files(copy: &Workspace) -> [(&'static str, Vec<u8>); 3] {
     let read = |path: &Path| state::read(path).unwrap_or_default();
     let shared = |name: &str| read(&copy.source.shared.join(name));
     let mut exclude = shared("info/exclude");
@@ -111,7 +111,7 @@ pub(super) fn lend(copy: &Workspace) -> Result<(), Failure> {
         // The project's objects, and those that are only in the loop's own store so far.
         (ALTERNATES, format!("{}\n", own.join("objects")).into_bytes()),
     ];
-    files.extend(common_files(copy));
+    files.extend(shared_files(copy));
     write_files(&new, &files)?;
     write_files(own, &[(LENT_REFS, refs.into_bytes())])?;
     let hooks = match copy.settings.hooks_in_tree(source)? {
@@ -165,7 +165,7 @@ fn swap(place: &Utf8Path, new: &Utf8Path, old: &Utf8Path) -> io::Result<()> {
 
 /// Makes git in the copy ignore what the loop's own git ignores since the setup has run.
 pub(super) fn lend_excludes(copy: &Workspace) -> io::Result<()> {
-    let [(name, exclude), ..] = common_files(copy);
+    let [(name, exclude), ..] = shared_files(copy);
     write_files(&copy.own.git, &[(name, exclude.clone())])?;
     let place = Path::new(".git").join(name);
     if read_beneath(copy.top.as_std_path(), &place).unwrap_or_default() == exclude {
