@@ -35,7 +35,9 @@ pub(crate) fn prune(
     let checkpoints = git.line(&[&newest_first[..], &[CHECKPOINTS]].concat())?;
     let checkpoints = checkpoints.lines().skip(KEPT).map(|line| format!("{line}\n"));
     let mut files = oldest(&state.logs());
-    files.extend(oldest(&state.sessions()).into_iter().filter(|path| path.is_dir()));
+    let sessions = oldest(&state.sessions()).into_iter();
+    let is_folder = |path: &PathBuf| path.symlink_metadata().is_ok_and(|found| found.is_dir());
+    files.extend(sessions.filter(is_folder));
     let counts = (attempts.len(), files.len());
     if only_count {
         return Ok(counts);
