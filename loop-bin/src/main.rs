@@ -45,7 +45,7 @@ use clap::error::ErrorKind;
 use ralph_base::env::Env;
 
 fn main() -> ExitCode {
-    if let Some(code) = sandbox::run_if_asked().or_else(client::keep) {
+    if let Some(code) = sandbox::run_if_asked() {
         return code;
     }
     let env = Env::process();

@@ -1,11 +1,13 @@
 //! `ralph-loop sandbox -- COMMAND`: runs a command in the sandbox that an attempt's checks have.
 
 use std::ffi::OsString;
+use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use clap::Args;
 use ralph_base::env::Env;
+use ralph_base::linux::own_program;
 use ralph_base::state;
 use ralph_project::project::Project;
 
@@ -42,9 +44,6 @@ impl Sandboxed {
             None => here::project(env)?,
         };
         let config = here::config(&project, env, &[])?;
-        let mut words = self.command.iter();
-        let mut command = Command::new(words.next().cloned().unwrap_or_default());
-        command.args(words);
         let policy = Doors::to_try(env, &project, &config)?.ok_or_else(|| {
             let support = sandbox::support();
             let off = "the sandbox is off; remove `mode = \"off\"` from [sandbox], or unset \
@@ -54,6 +53,9 @@ impl Sandboxed {
             }
             Failure::because(sandbox::Error::Unsupported(support.abi).to_string())
         })?;
-        Err(Failure::because(sandbox::exec(&policy, command).to_string()))
+        let door = sandbox::door(&own_program()?, Some(&policy));
+        let mut keeper = Command::new(own_program()?);
+        keeper.arg0("ralph-loop").args(door.by.iter().skip(1)).args(&self.command);
+        Err(Failure::because(keeper.envs(door.vars).exec().to_string()))
     }
 }

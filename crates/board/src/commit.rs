@@ -6,7 +6,7 @@ use std::time::Duration;
 use camino::Utf8Path;
 use ralph_core::git::{Git, GitError};
 
-use ralph_project::checks::{RUN_MARK, mark};
+use ralph_project::checks::RUN_MARK;
 use ralph_project::failure::Failure;
 use ralph_project::strikes::with_cause;
 use run_history::words::counted;
@@ -68,7 +68,7 @@ pub fn commit(
     if !copy.is_in_place {
         copy.lend_index()?;
     }
-    let git = &copy.git_inside().with_var(RUN_MARK, mark(run));
+    let git = &copy.git_inside().with_var(RUN_MARK, run);
     let commit = |who: &[&str]| {
         let args = ["-c", "commit.gpgsign=false", "commit", "--quiet", "--allow-empty"];
         let args = [&args[..], &["--cleanup=verbatim", "--file=-"]].concat();

@@ -3,21 +3,25 @@
 
 use std::fs::File;
 use std::io::{self, Write};
-use std::process::{Child, ExitStatus};
+use std::process::{Child, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use camino::Utf8Path;
 use jiff::Timestamp;
+use nix::sys::signal::{Signal as Sent, kill};
+use nix::unistd::Pid;
 use ralph_base::supervised::Door;
+use ralph_project::client::SCRUBBED_VARS;
 use ralph_project::mailbox::{Mailbox, Question};
+use sandbox::{Descendants, is_tidying};
 use wait_timeout::ChildExt;
 
-use super::keeper;
 use super::output;
+use super::processes::include_ours;
 use super::stream::{Said, Stream, Verdict};
-use super::{Descendants, Refusal, Totals};
+use super::{Refusal, Totals};
 use crate::signals::{Interrupts, Signal};
 
 /// How often deadline, silence and signals are checked.
@@ -31,6 +35,12 @@ const DRAIN: Duration = Duration::from_secs(2);
 
 /// How long an agent that has finished, or its background processes, may take to exit.
 const TIDY_GRACE: Duration = Duration::from_secs(2);
+
+/// How long a keeper may take to kill what it keeps.
+const KEEPER_GRACE: Duration = Duration::from_secs(6);
+
+/// Why an agent is ended whose processes cannot be stopped.
+const UNSTOPPABLE: &str = "it starts processes faster than they can be stopped";
 
 /// Messages of agents that do not know a session.
 const LOST: &str = "\
@@ -147,10 +157,21 @@ impl AgentRun {
     }
 }
 
+/// Starts an agent below its keeper.
+fn spawn(line: &str, root: &Utf8Path, vars: &[(String, String)], door: &Door) -> io::Result<Child> {
+    let mut command = door.command("sh");
+    for name in SCRUBBED_VARS.split(' ') {
+        command.env_remove(name);
+    }
+    command.arg("-c").arg(line).current_dir(root).envs(vars.iter().cloned());
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()
+}
+
 /// A running agent.
 pub struct Session {
     child: Child,
-    descendants: Descendants,
+    /// Whether everything below its keeper is stopped.
+    is_frozen: bool,
     seen: Arc<Mutex<Stream>>,
     ticks: Receiver<()>,
 }
@@ -174,8 +195,7 @@ impl Session {
         (prompt, earlier): (&str, Totals),
         log: &File,
     ) -> io::Result<Self> {
-        let mut child = keeper::spawn(line, root, vars, door)?;
-        let descendants = Descendants::of_keeper(child.id());
+        let mut child = spawn(line, root, vars, door)?;
         if let (Some(mut stdin), prompt) = (child.stdin.take(), prompt.to_owned()) {
             // In a separate thread: an agent that does not read must not block us, and it is not an
             // error if it exits without reading everything.
@@ -183,7 +203,7 @@ impl Session {
         }
         let seen = Arc::new(Mutex::new(Stream::of_agent_in(root.as_str(), earlier)));
         let ticks = follow(&mut child, log, &seen)?;
-        Ok(Self { child, descendants, seen, ticks })
+        Ok(Self { child, is_frozen: false, seen, ticks })
     }
 
     /// Returns what was seen so far.
@@ -191,13 +211,21 @@ impl Session {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Watches the agent until it ends or, with a mailbox, asks whether it may stop.
+    fn below(&self) -> Descendants {
+        Descendants::of(self.child.id())
+    }
+
+    /// Watches the agent until it ends or, with a mailbox, asks whether it may stop. Then everything
+    /// that it started is stopped until it is watched again.
     pub fn watch(
         &mut self,
         watch: &Supervision<'_>,
         mailbox: Option<&Mailbox>,
         look: &mut dyn FnMut(&Stream),
     ) -> io::Result<Turn> {
+        if std::mem::take(&mut self.is_frozen) {
+            self.below().send(Sent::SIGCONT);
+        }
         let begun = Instant::now();
         let (mut shown, mut hook_seen) = (begun, begun);
         let end = loop {
@@ -217,7 +245,12 @@ impl Session {
                 break RunEnd::Exited(status);
             }
             if let Some(question) = mailbox.and_then(Mailbox::waiting) {
-                return Ok(Turn::Asks(question));
+                // Until it goes on, nothing of it may change what is staged, checked and committed.
+                self.is_frozen = true;
+                if self.below().freeze() {
+                    return Ok(Turn::Asks(question));
+                }
+                break RunEnd::Forbidden(UNSTOPPABLE.to_owned());
             }
             let reason = {
                 let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
@@ -225,18 +258,22 @@ impl Session {
             };
             match reason {
                 // The client prints nothing while a hook is running, however long that takes.
-                Some(RunEnd::Silent(_) | RunEnd::Finished) if self.descendants.include_ours() => {
+                Some(RunEnd::Silent(_) | RunEnd::Finished)
+                    if include_ours(&self.below().living()) =>
+                {
                     hook_seen = Instant::now();
                 }
                 // The agent itself has ended in time.
-                Some(RunEnd::Overdue(_)) if keeper::is_tidying(self.child.id()) => {}
+                Some(RunEnd::Overdue(_)) if is_tidying(self.child.id()) => {}
                 Some(end) => break end,
                 None => {}
             }
         };
         // A signal may have come since the last beat, and ending the agent takes time.
         (watch.beat)();
-        end_everything(&mut self.child, &self.descendants, &end, watch)?;
+        if !matches!(end, RunEnd::Exited(_)) {
+            end_everything(&mut self.child, watch)?;
+        }
         drain(&self.ticks);
         look(&self.seen());
         Ok(Turn::Ended(Box::new(AgentRun { end, seen: self.seen() })))
@@ -276,32 +313,21 @@ fn follow(child: &mut Child, log: &File, seen: &Arc<Mutex<Stream>>) -> io::Resul
     Ok(ticks)
 }
 
-/// Ends everything that the agent started, however the agent ended. If it exited by itself, the
-/// caller handles a signal that comes during this clean-up.
-fn end_everything(
-    child: &mut Child,
-    descendants: &Descendants,
-    end: &RunEnd,
-    watch: &Supervision<'_>,
-) -> io::Result<()> {
-    let grace = match end {
-        RunEnd::Exited(_) => watch.grace.min(TIDY_GRACE),
-        _ => watch.grace,
-    };
-    descendants.end(grace, &|| watch.interrupts.count() > 1);
-    if matches!(end, RunEnd::Exited(_)) {
-        return Ok(());
-    }
-    // Its keeper has nothing left to keep, and exits by itself. A keeper that had not started the
-    // agent yet may start it now.
+/// Ends everything that the agent started: its keeper asks it to end, and kills what is left after
+/// the grace period.
+fn end_everything(keeper: &mut Child, watch: &Supervision<'_>) -> io::Result<()> {
+    let pid = Pid::from_raw(keeper.id().cast_signed());
     let begun = Instant::now();
-    while child.wait_timeout(PULSE)?.is_none() {
-        if begun.elapsed() >= DRAIN {
-            child.kill()?;
-            child.wait_timeout(DRAIN)?;
-            break;
+    let _ = kill(pid, Sent::SIGTERM);
+    while begun.elapsed() < watch.grace && watch.interrupts.count() < 2 {
+        if keeper.wait_timeout(PULSE)?.is_some() {
+            return Ok(());
         }
-        descendants.end(grace, &|| watch.interrupts.count() > 1);
+    }
+    let _ = kill(pid, Sent::SIGQUIT);
+    if keeper.wait_timeout(KEEPER_GRACE)?.is_none() {
+        keeper.kill()?;
+        keeper.wait()?;
     }
     Ok(())
 }

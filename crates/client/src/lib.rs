@@ -4,7 +4,6 @@ mod calls;
 mod child;
 mod command;
 mod count;
-mod keeper;
 pub mod linux;
 mod options;
 mod other;
@@ -24,10 +23,9 @@ pub use command::{
     version_text, with_files_of,
 };
 pub use count::{SessionSoFar, Totals};
-pub use keeper::keep;
 pub use options::{ClientOptions, Start};
 pub use output::{each_line_of_log, seen_in_log};
-pub use processes::{Descendants, end_left_by_checks, end_processes_of, processes_of};
+pub use processes::{end_processes_of, processes_of};
 pub use readable::Readable;
 pub use refusal::{Refusal, said};
 pub use stream::{Said, Stream};

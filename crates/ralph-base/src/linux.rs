@@ -20,6 +20,9 @@ pub struct Process {
     pub parent: i32,
     /// Whether it has exited, but its exit code was not collected yet.
     pub is_dead: bool,
+    /// Whether it is stopped, or waits in the kernel and does not return from there when it was
+    /// asked to stop.
+    pub is_stopped: bool,
     /// Whether it has a controlling terminal.
     pub has_terminal: bool,
 }
@@ -41,7 +44,9 @@ fn parse_stat(pid: i32, stat: &str) -> Option<Process> {
     let mut words = rest.split_whitespace();
     let (state, parent) = (words.next()?, words.next()?.parse().ok()?);
     let has_terminal = words.nth(2)? != "0";
-    Some(Process { pid, parent, is_dead: matches!(state, "Z" | "X" | "x"), has_terminal })
+    let (is_dead, is_stopped) =
+        (matches!(state, "Z" | "X" | "x"), matches!(state, "T" | "t" | "D"));
+    Some(Process { pid, parent, is_dead, is_stopped, has_terminal })
 }
 
 /// Returns whether a process is alive, which a zombie is not. Without `/proc`, every process counts
@@ -135,8 +140,8 @@ mod tests {
     #[test]
     fn unusual_process_names_are_parsed() {
         let found = parse_stat(7, "7 (a) b) (c) Z 42 7 7 34816 7");
-        let (is_dead, has_terminal) = (true, true);
-        assert_eq!(found, Some(Process { pid: 7, parent: 42, is_dead, has_terminal }));
+        let (is_dead, is_stopped, has_terminal) = (true, false, true);
+        assert_eq!(found, Some(Process { pid: 7, parent: 42, is_dead, is_stopped, has_terminal }));
         assert_eq!(parse_stat(7, "7 (sh"), None);
     }
 

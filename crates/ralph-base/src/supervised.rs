@@ -36,10 +36,20 @@ const GRACE: Duration = Duration::from_secs(1);
 /// How often this process was asked to terminate. Waits for idle programs are shortened after that.
 pub static INTERRUPTS: AtomicU32 = AtomicU32::new(0);
 
-/// The variable that makes the wrapper program of a [`Door`] start its own session (`setsid`).
+/// How long a keeper may take to kill what it keeps.
+const KEEPER_GRACE: Duration = Duration::from_secs(6);
+
+/// The first argument that makes our program a keeper, which ends everything that it started: the
+/// command line to run follows. It is the wrapper program of a [`Door`].
+pub const KEEP: &str = "keep";
+
+/// The variable that makes a keeper start its own session (`setsid`).
 pub const OWN_SESSION: &str = "RALPH_INTERNAL__SESSION";
 
-/// How programs are started: directly, or through the wrapper program in `by`.
+/// The variable with the process id of the loop: a keeper ends when the loop is gone.
+pub const LOOP: &str = "RALPH_INTERNAL__LOOP";
+
+/// How programs are started: directly, or through the keeper in `by`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Door {
     /// The wrapper and its first arguments, followed by the command line to run; empty for none.
@@ -50,7 +60,7 @@ pub struct Door {
 
 impl Door {
     /// Returns a command that starts `program` in its own process group, because Ctrl-C in a
-    /// terminal signals our whole group. A wrapper starts its own session instead.
+    /// terminal signals our whole group. A keeper starts its own session instead.
     #[expect(clippy::disallowed_methods, reason = "this is the door for programs of an attempt")]
     pub fn command(&self, program: &str) -> Command {
         let Some((own, arguments)) = self.by.split_first() else {
@@ -86,6 +96,7 @@ pub fn run(
     stop: &dyn Fn() -> bool,
     whole: Option<&Utf8Path>,
 ) -> io::Result<(CheckEnd, String)> {
+    let is_kept = command.get_args().next().is_some_and(|first| first == KEEP);
     let (reader, writer) = io::pipe()?;
     let stdin = if input.is_empty() { Stdio::null() } else { Stdio::piped() };
     let mut child = command.stdin(stdin).stdout(writer.try_clone()?).stderr(writer).spawn()?;
@@ -99,7 +110,7 @@ pub fn run(
     let kept = Kept { whole: whole.map(Utf8Path::to_owned), ..Kept::default() };
     let kept = Arc::new(Mutex::new(kept));
     let closed = collect(reader, Arc::clone(&kept));
-    let end = wait(&mut child, limit, stop)?;
+    let end = wait(&mut child, is_kept, limit, stop)?;
     // A process that still holds the pipe was left behind, in the program's group or outside of it.
     let is_over = matches!(end, CheckEnd::Exited(_)) && whole.is_some();
     if closed.recv_timeout(PULSE).is_err() {
@@ -115,6 +126,7 @@ pub fn run(
 
 fn wait(
     child: &mut Child,
+    is_kept: bool,
     limit: Option<Duration>,
     stop: &dyn Fn() -> bool,
 ) -> io::Result<CheckEnd> {
@@ -131,14 +143,24 @@ fn wait(
             Some(limit) if begun.elapsed() >= limit => CheckEnd::TimedOut,
             _ => continue,
         };
-        let group = [format!("-{}", child.id())];
-        signal("TERM", &group);
+        // A keeper passes it on.
+        let whom = if is_kept { child.id().to_string() } else { format!("-{}", child.id()) };
+        signal("TERM", &[whom]);
         child.wait_timeout(GRACE)?;
-        signal("KILL", &group);
-        child.kill()?;
-        child.wait()?;
+        kill(child, is_kept)?;
         return Ok(end);
     }
+}
+
+/// Kills a program and its group, or everything that a keeper keeps.
+pub fn kill(child: &mut Child, is_kept: bool) -> io::Result<()> {
+    if is_kept {
+        signal("QUIT", &[child.id().to_string()]);
+        child.wait_timeout(KEEPER_GRACE)?;
+    }
+    signal("KILL", &[format!("-{}", child.id())]);
+    child.kill()?;
+    child.wait().map(drop)
 }
 
 /// Sends a signal to processes, or to groups (ids with a leading minus), through the shell: the

@@ -121,11 +121,6 @@ pub fn one_line(command: &str) -> String {
 /// killed, and the next start ends them.
 pub const RUN_MARK: &str = "RALPH_INTERNAL__RUN";
 
-/// Returns its value for a run's checks, set-up commands and git hooks, whose leftovers are ended.
-pub fn mark(run: &str) -> String {
-    format!("{run}.check")
-}
-
 /// The context in which checks run.
 #[derive(Debug, Clone, Copy)]
 pub struct CheckContext<'a> {
@@ -197,7 +192,7 @@ fn run(
         (CheckEnd::Stopped, String::new())
     } else {
         let mut shell = shell(&context, command);
-        shell.env(RUN_MARK, mark(context.run));
+        shell.env(RUN_MARK, context.run);
         match run_and_worker(context.run) {
             (_, Some(worker)) => shell.env(WORKER, worker),
             (_, None) => shell.env_remove(WORKER),

@@ -1,15 +1,19 @@
-//! Starts programs in the sandbox: our program runs itself, restricts itself and execs the other.
+//! Starts programs for an attempt: our program runs itself as their keeper, which runs itself again
+//! to restrict itself and exec the program.
 
+use std::ffi::OsString;
+use std::fmt::Display;
 use std::io::{self, Write};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
 use camino::{Utf8Path, Utf8PathBuf};
-use nix::unistd::setsid;
-use ralph_base::supervised::{Door, OWN_SESSION};
+use nix::unistd::{close, setsid};
+use ralph_base::linux::own_program;
+use ralph_base::supervised::{Door, KEEP, LOOP, OWN_SESSION};
 
-use crate::{Error, Policy, restrict};
+use crate::{Error, Policy, keeper, restrict};
 
 /// The first argument that makes this program enter the sandbox; the command line to run follows.
 const ENTER: &str = "enter-sandbox";
@@ -20,36 +24,87 @@ const POLICY: &str = "RALPH_INTERNAL__SANDBOX";
 /// The exit code of shells if a program cannot be started.
 const NOT_STARTED: u8 = 126;
 
-/// Returns the door to the sandbox: our own program, which restricts itself first.
-pub fn door(own_program: &Path, policy: &Policy) -> Door {
-    let by = vec![own_program.into(), ENTER.into()];
-    let policy = serde_json::to_string(policy).unwrap_or_default();
-    Door { by, vars: vec![(POLICY.to_owned(), policy)] }
+/// Returns the door for programs of an attempt: our own program, which keeps them and, with a
+/// policy, restricts them first.
+pub fn door(own_program: &Path, policy: Option<&Policy>) -> Door {
+    let by = vec![own_program.into(), KEEP.into()];
+    let mut vars = vec![(LOOP.to_owned(), std::process::id().to_string())];
+    if let Some(policy) = policy {
+        vars.push((POLICY.to_owned(), serde_json::to_string(policy).unwrap_or_default()));
+    }
+    Door { by, vars }
 }
 
-/// Enters the sandbox if this process was started for that. Call it first in `main`.
-#[expect(clippy::disallowed_methods, reason = "this is the other half of the same door")]
+/// Runs as a keeper, or enters the sandbox, if this process was started for that. Call it first in
+/// `main`.
 pub fn run_if_asked() -> Option<ExitCode> {
     let mut args = std::env::args_os().skip(1);
-    if args.next()? != ENTER {
+    let role = args.next()?;
+    if role == ENTER {
+        let error = enter(args);
+        return Some(not_started(&error));
+    }
+    if role != KEEP {
         return None;
     }
+    close_inherited();
     if std::env::var_os(OWN_SESSION).is_some() {
-        // Detaches from the terminal, so that nothing in the sandbox can type into it.
+        // Detaches from the terminal, so that nothing of an attempt can type into it.
         let _ = setsid();
     }
-    let mut command = Command::new(args.next().unwrap_or_default());
-    command.args(args).env_remove(POLICY).env_remove(OWN_SESSION);
-    let error = match serde_json::from_str(&std::env::var(POLICY).unwrap_or_default()) {
-        Ok(policy) => exec(&policy, command),
-        Err(error) => Error::Rules(error.to_string()),
+    Some(match to_keep(args) {
+        Ok(program) => keeper::keep(program),
+        Err(error) => not_started(&error),
+    })
+}
+
+/// The program that a keeper starts.
+#[expect(clippy::disallowed_methods, reason = "this is the other half of the same door")]
+fn to_keep(mut args: impl Iterator<Item = OsString>) -> io::Result<Command> {
+    let mut command = if std::env::var_os(POLICY).is_some() {
+        let mut own = Command::new(own_program()?);
+        own.arg0("ralph-loop").arg(ENTER);
+        own
+    } else {
+        Command::new(args.next().unwrap_or_default())
     };
-    let _ = writeln!(io::stderr(), "sandbox: {error}");
-    Some(ExitCode::from(NOT_STARTED))
+    command.args(args).env_remove(OWN_SESSION).env_remove(LOOP);
+    Ok(command)
 }
 
 /// Restricts this process and replaces it with the command. Returns only if that fails.
-pub fn exec(policy: &Policy, mut command: Command) -> Error {
+#[expect(clippy::disallowed_methods, reason = "this is the other half of the same door")]
+fn enter(mut args: impl Iterator<Item = OsString>) -> Error {
+    // Without its keeper, it would not be ended.
+    #[cfg(target_os = "linux")]
+    let _ = nix::sys::prctl::set_pdeathsig(nix::sys::signal::Signal::SIGKILL);
+    let mut command = Command::new(args.next().unwrap_or_default());
+    command.args(args).env_remove(POLICY);
+    match serde_json::from_str(&std::env::var(POLICY).unwrap_or_default()) {
+        Ok(policy) => exec(&policy, command),
+        Err(error) => Error::Rules(error.to_string()),
+    }
+}
+
+/// Says why a program of an attempt was not started.
+pub(crate) fn not_started(why: &dyn Display) -> ExitCode {
+    let _ = writeln!(io::stderr(), "sandbox: {why}");
+    ExitCode::from(NOT_STARTED)
+}
+
+/// Closes what whoever started the loop left open: everything but the standard streams.
+fn close_inherited() {
+    let open = Path::new("/dev/fd").read_dir().into_iter().flatten().flatten();
+    let open = open.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    let open: Vec<i32> = open.filter(|number| *number > 2).collect();
+    for number in open {
+        // One of them listed the others, and is closed already.
+        let _ = close(number);
+    }
+}
+
+/// Restricts this process and replaces it with the command. Returns only if that fails.
+fn exec(policy: &Policy, mut command: Command) -> Error {
     if let Err(error) = restrict(policy) {
         return error;
     }

@@ -6,22 +6,28 @@
 //! | [`policy`](Policy) | what is allowed? Pure: settings, variables and tables in, paths out |
 //! | `readable` | which paths must be granted so that all but the hidden ones can be read? |
 //! | `linux` | what can this kernel enforce, and how is a process restricted? |
-//! | `door` | how is a program started in the sandbox? |
+//! | `door` | how is a program started for an attempt, in the sandbox or not? |
+//! | `keeper` | how does nothing of it outlive it? |
+//! | `processes` | which processes did it start, and how are they ended or frozen? |
 //!
-//! A program starts others in the sandbox by running itself: [`door`] starts our own program with a
-//! policy; [`run_if_asked`] at the top of `main` restricts the process, which execs the other one.
+//! A program starts others by running itself: [`door`] starts our own program, perhaps with a policy;
+//! [`run_if_asked`] at the top of `main` keeps the other one, and restricts it first.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 mod door;
+mod keeper;
 mod linux;
 mod policy;
+mod processes;
 mod readable;
 mod support;
 mod tables;
 
-pub use door::{door, exec, run_if_asked};
+pub use door::{door, run_if_asked};
+pub use keeper::{adopt_orphans, is_tidying};
 pub use policy::{Policy, Request, Settings, is_agent};
+pub use processes::{Descendants, end};
 pub use support::{LEAST_ABI, Support};
 
 /// Why a process could not be restricted, or a program not be started in the sandbox.

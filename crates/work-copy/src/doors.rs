@@ -1,5 +1,5 @@
-//! How programs are started for an attempt: in the sandbox, if there is one. Also the folders
-//! besides the copy that they may write.
+//! How programs are started for an attempt: below a keeper, and in the sandbox if there is one. Also
+//! the folders besides the copy that they may write.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::Permissions;
@@ -125,14 +125,11 @@ impl Doors {
         let agents = [&config.agent.command, &command_line(config)].map(|line| agent_of(line));
         let [agent, reviewer] = agents.each_ref().map(Option::as_deref);
         let whom = [(agent, false), (None, false), (None, true), (reviewer, false)];
-        let mut doors = Self::for_whom(attempt, &whom)?;
+        let doors = Self::for_whom(attempt, &whom)?;
         let own = own_program()?;
-        let made: Vec<Door> =
-            doors.policies.iter().map(|policy| sandbox::door(&own, policy)).collect();
-        if let Ok([agent, checks, setup, reviewer]) = <[Door; 4]>::try_from(made) {
-            doors = Self { agent, checks, setup, reviewer, ..doors };
-        }
-        Ok(doors)
+        let made = |n: usize| sandbox::door(&own, doors.policies.get(n));
+        let [agent, checks, setup, reviewer] = [0, 1, 2, 3].map(made);
+        Ok(Self { agent, checks, setup, reviewer, ..doors })
     }
 
     /// Returns configured writable paths that do not exist: no rule can be made for them.
@@ -148,7 +145,7 @@ impl Doors {
         };
         let policy = basis.policy(Some(name), false);
         sandbox::create_folders(std::slice::from_ref(&policy));
-        Ok(sandbox::door(&own_program()?, &policy))
+        Ok(sandbox::door(&own_program()?, Some(&policy)))
     }
 
     /// Creates one policy per entry of `whom`: an agent, if any, and whether it is for the setup.

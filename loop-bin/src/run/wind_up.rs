@@ -26,7 +26,6 @@ use crate::report::{situation, write};
 use crate::saved;
 use crate::terminal::{self, Tone, in_words};
 use crate::{here, housekeeping, pr};
-use client::Descendants;
 
 /// Ends a run. If one step fails, that is shown, and the others still run.
 pub(super) fn finish(mut run: Conductor, finish: Finish) -> ExitCode {
@@ -59,7 +58,7 @@ pub(super) fn finish(mut run: Conductor, finish: Finish) -> ExitCode {
     run_finished(&run, &finish, report.as_deref());
     notify_end(&run, &finish, report.as_deref());
     let interrupts = &run.context.interrupts;
-    Descendants::all().end(Duration::from_secs(2), &|| interrupts.count() > 1);
+    sandbox::Descendants::all().end(Duration::from_secs(2), &|| interrupts.count() > 1);
     let desks = run.slots.iter().filter_map(|slot| slot.desk.as_ref());
     desks.for_each(|desk| desk.copy.doors.remove_tmp());
     fault::point("loop.finishing");

@@ -83,6 +83,11 @@ impl Git {
         Self { door: door.clone(), ..self.clone() }
     }
 
+    /// Whether git is started below a keeper.
+    pub(super) fn is_kept(&self) -> bool {
+        !self.door.by.is_empty()
+    }
+
     /// Returns a copy with other time limits.
     pub fn with_patience(&self, patience: Patience) -> Self {
         Self { patience, ..self.clone() }

@@ -100,7 +100,7 @@ impl Git {
             let writer = scope.spawn(move || write(&mut stdin));
             let reader = scope.spawn(move || read(&mut stdout));
             let listener = scope.spawn(|| last_part(stderr));
-            let ended = wait(&mut child, self.patience.idle);
+            let ended = wait(&mut child, self.is_kept(), self.patience.idle);
             (ended, joined(writer), joined(reader), joined(listener).unwrap_or_default())
         });
         let (command, dir) = self.named(args);
@@ -127,7 +127,7 @@ impl Git {
 }
 
 /// Waits until git ends; `None` if it showed no sign of life for a while and was killed.
-fn wait(child: &mut Child, idle: Duration) -> io::Result<Option<ExitStatus>> {
+fn wait(child: &mut Child, is_kept: bool, idle: Duration) -> io::Result<Option<ExitStatus>> {
     let (begun, mut last) = (Instant::now(), (Vec::new(), Instant::now()));
     loop {
         let interrupts = supervised::INTERRUPTS.load(Ordering::SeqCst);
@@ -146,9 +146,7 @@ fn wait(child: &mut Child, idle: Duration) -> io::Result<Option<ExitStatus>> {
         // After a second interrupt we do not wait even for a git that is busy.
         if last.1.elapsed() >= idle || interrupts > 1 && begun.elapsed() >= HURRIED {
             // Including its child processes, which would keep its pipes open.
-            supervised::signal("KILL", &[format!("-{}", child.id())]);
-            child.kill()?;
-            child.wait()?;
+            supervised::kill(child, is_kept)?;
             return Ok(None);
         }
     }

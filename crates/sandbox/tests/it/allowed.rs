@@ -71,7 +71,8 @@ fn a_program_that_cannot_be_started_is_reported() {
     let mut command = world.shell(Side::Inside, "");
     assert_eq!(command.output().unwrap().status.code(), Some(0));
     let door = command.get_program().to_owned();
-    let mut command = sandbox::door(door.as_ref(), &world.policy()).command("no-such-program");
+    let mut command =
+        sandbox::door(door.as_ref(), Some(&world.policy())).command("no-such-program");
     let output = command.output().unwrap();
     assert_eq!(output.status.code(), Some(126));
     assert!(text(&output).contains("sandbox: no-such-program: No such file"), "{}", text(&output));

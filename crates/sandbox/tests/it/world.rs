@@ -107,7 +107,7 @@ impl World {
     /// A shell that runs this script in the copy.
     pub(crate) fn shell(&self, side: Side, script: &str) -> Command {
         let mut command = match side {
-            Side::Inside => sandbox::door(Path::new(DOOR), &self.policy()).command("sh"),
+            Side::Inside => sandbox::door(Path::new(DOOR), Some(&self.policy())).command("sh"),
             Side::Outside => Command::new("sh"),
         };
         if side == Side::Inside {

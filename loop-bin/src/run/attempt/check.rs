@@ -166,7 +166,6 @@ pub(super) fn run_commands(
     let settings = CheckContext { dir: copy.root(), run, left, rules, door: &copy.doors.checks };
     let (limit, stop) = (context.config.verify.timeout.limit(), || context.is_interrupted());
     let checks = run_checks(settings, commands, limit, &stop);
-    client::end_left_by_checks(run, copy.folder());
     copy.doubt(before)?.into_iter().for_each(|said| job.reporter.warn(said));
     Ok(checks?)
 }
@@ -298,7 +297,6 @@ pub(in crate::run) fn commit(
         let (base, limit) = (attempt.base.as_deref(), context.check_limit());
         let made =
             board::commit(copy, (&wanted, base), &message(&passed), (&job.run, limit), &stop)?;
-        client::end_left_by_checks(&job.run, copy.folder());
         // Hooks may run code of the agent's, and change the git settings of the copy.
         copy.doubt(None)?;
         match made {

@@ -124,9 +124,6 @@ pub(in crate::run) fn prepare(
     }
     let begun = Instant::now();
     let ran = set_up(copy, setup, config.verify.timeout.limit(), run, stop);
-    if !matches!(ran, Ok(false)) {
-        client::end_left_by_checks(run, copy.folder());
-    }
     if ran.is_err() && is_used(copy) && !stop() {
         reporter.line("the setup failed in a used copy; creating a new one");
         copy.throw_away()?;

@@ -60,7 +60,6 @@ pub(crate) fn run_baseline(
             let (one, limit) = (std::slice::from_ref(command), config.verify.timeout.limit());
             checks.extend(run_checks(context, one, limit, stop)?);
         }
-        client::end_left_by_checks(run, copy.folder());
         Ok((checks, copy.doubt(before)?))
     })?;
     Ok((checks, [restored, more].concat()))

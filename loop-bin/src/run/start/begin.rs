@@ -213,7 +213,7 @@ pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<Conductor, Failur
     project.own_state().prepare()?;
     let run_dir = in_place_outside(env, &workspace, run_dir)?;
     let lock = take_lock(&run_dir, LOOP)?;
-    client::linux::adopt_orphans();
+    sandbox::adopt_orphans();
     free_what_was_left(&run_dir, &project, &path)?;
     let last = RunRecord::load(&run_dir)?;
     let source = workspace.source.clone();

@@ -26,6 +26,7 @@ mod same_ids;
 mod scripts;
 mod second_look;
 mod signals;
+mod steps;
 mod story_requests;
 mod target;
 mod unruly_agents;

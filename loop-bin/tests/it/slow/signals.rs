@@ -58,7 +58,7 @@ fn an_interrupt_before_the_agent_starts_leaves_no_process() {
     let keeper = || {
         let is_keeper = |pid: &u32| {
             let arguments = linux::arguments(pid.cast_signed());
-            arguments.get(1).is_some_and(|first| first == b"keep-agent")
+            arguments.get(1).is_some_and(|first| first == b"keep")
         };
         of_stage().into_iter().find(is_keeper)
     };

@@ -1,0 +1,117 @@
+//! The process between the loop and a program that it starts for an attempt: it adopts whatever the
+//! program leaves behind, however that hides, and ends all of it when the program has ended or the
+//! loop is gone. So nothing of a step outlives the step, whatever signal kills the loop.
+//!
+//! SIGTERM asks everything below the keeper to end, in the time that the sender gives it; SIGQUIT
+//! kills all of it at once. The keeper itself exits when nothing is left, as the program did.
+
+use std::io::{self, Read};
+use std::os::unix::net::UnixStream;
+use std::process::{Command, ExitCode};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use nix::errno::Errno;
+use nix::sys::signal::kill;
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::unistd::{Pid, getppid};
+use ralph_base::supervised::LOOP;
+use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+
+use crate::Descendants;
+use crate::door::not_started;
+
+/// The process name of a keeper whose program has ended.
+const TIDYING: &str = "ralph-tidying";
+
+/// How often the keeper checks whether the loop is still running.
+const PULSE: Duration = Duration::from_millis(100);
+
+/// How long the processes that a program leaves behind have to exit.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// Runs a program, and returns when nothing of it is left.
+pub(crate) fn keep(program: Command) -> ExitCode {
+    match run(program) {
+        Ok(WaitStatus::Signaled(_, signal, _)) => {
+            let _ = signal_hook::low_level::emulate_default_handler(signal as i32);
+            ExitCode::FAILURE
+        }
+        Ok(WaitStatus::Exited(_, code)) => ExitCode::from(u8::try_from(code).unwrap_or(1)),
+        Ok(_) => ExitCode::FAILURE,
+        Err(error) => not_started(&error),
+    }
+}
+
+fn run(mut program: Command) -> io::Result<WaitStatus> {
+    let (asked, killed) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+    let ignored = Arc::new(AtomicBool::new(false));
+    let (mut bell, ringer) = UnixStream::pair()?;
+    bell.set_read_timeout(Some(PULSE))?;
+    // Ctrl-C reaches the program as well, which decides what it means.
+    let signals = [(SIGTERM, &asked), (SIGQUIT, &killed), (SIGINT, &ignored), (SIGHUP, &ignored)];
+    for (signal, seen) in signals.into_iter().chain([(SIGCHLD, &ignored)]) {
+        signal_hook::flag::register(signal, Arc::clone(seen))?;
+        signal_hook::low_level::pipe::register(signal, ringer.try_clone()?)?;
+    }
+    adopt_orphans();
+    let is_loop_gone = watch_for_loop();
+    let child = Pid::from_raw(program.spawn()?.id().cast_signed());
+    let (mut status, mut is_passed_on, mut deadline) = (None, false, None);
+    while reap(child, &mut status) {
+        let is_asked = asked.load(Ordering::SeqCst);
+        // Whoever asks also decides how long that may take.
+        if is_loop_gone() || status.is_some() && !is_asked {
+            deadline.get_or_insert_with(|| Instant::now() + GRACE);
+        }
+        if status.is_some() {
+            // The loop reads this name and treats the program as ended.
+            let _ = fs_err::write("/proc/self/comm", TIDYING);
+        }
+        if !is_passed_on && (is_asked || deadline.is_some()) {
+            is_passed_on = true;
+            Descendants::all().ask_to_end();
+        }
+        if killed.load(Ordering::SeqCst) || deadline.is_some_and(|end| Instant::now() >= end) {
+            Descendants::all().kill();
+            reap(child, &mut status);
+            break;
+        }
+        let _ = bell.read(&mut [0; 64]);
+    }
+    status.ok_or_else(|| io::Error::other("it cannot be ended"))
+}
+
+/// Reaps whatever has ended; returns whether a child is left.
+fn reap(child: Pid, status: &mut Option<WaitStatus>) -> bool {
+    loop {
+        match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
+            Ok(WaitStatus::StillAlive) => return true,
+            Ok(ended) if ended.pid() == Some(child) => *status = Some(ended),
+            Ok(_) | Err(Errno::EINTR) => {}
+            Err(_) => return false,
+        }
+    }
+}
+
+/// Returns whether the loop has ended. It may not be our parent: git starts the programs that
+/// filter files.
+fn watch_for_loop() -> impl Fn() -> bool {
+    let parent = getppid();
+    let pid = std::env::var(LOOP).ok().and_then(|pid| pid.parse().ok()).map(Pid::from_raw);
+    move || getppid() != parent || pid.is_some_and(|pid| kill(pid, None) == Err(Errno::ESRCH))
+}
+
+/// Makes this process the parent of orphaned descendants. On other systems than Linux, a daemon
+/// could escape.
+pub fn adopt_orphans() {
+    #[cfg(target_os = "linux")]
+    let _ = nix::sys::prctl::set_child_subreaper(true);
+}
+
+/// Returns whether a program has ended, and its keeper only ends what it left behind.
+pub fn is_tidying(keeper: u32) -> bool {
+    let name = fs_err::read_to_string(format!("/proc/{keeper}/comm")).unwrap_or_default();
+    name.trim_end() == TIDYING
+}

@@ -1,0 +1,124 @@
+//! Finds, ends and freezes all descendants of a process.
+//!
+//! Programs start their own sessions, so signals to a process group do not reach them: the keeper
+//! (`keeper.rs`) adopts orphans, and the rest are found in the system's list of processes.
+
+use std::collections::HashSet;
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill, killpg};
+use nix::unistd::{Pid, getpgrp};
+use ralph_base::linux::{self, Process};
+
+/// How often we check whether they are gone.
+const PULSE: Duration = Duration::from_millis(10);
+
+/// How long a process may take to disappear after SIGKILL, or to stop after SIGSTOP, neither of
+/// which it can refuse; it takes longer only if it hangs in the kernel.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The descendants of a process.
+#[derive(Debug, Clone, Copy)]
+pub struct Descendants {
+    root: i32,
+}
+
+impl Descendants {
+    /// Returns the descendants of this process.
+    pub fn all() -> Self {
+        Self { root: std::process::id().cast_signed() }
+    }
+
+    /// Returns the descendants of another process.
+    pub fn of(pid: u32) -> Self {
+        Self { root: pid.cast_signed() }
+    }
+
+    /// Returns those that are alive; empty if the system does not list processes.
+    pub fn living(&self) -> Vec<Process> {
+        let all = linux::processes().unwrap_or_default();
+        let mut found: Vec<Process> = Vec::new();
+        let mut parents = vec![self.root];
+        while let Some(parent) = parents.pop() {
+            for child in all.iter().filter(|process| process.parent == parent) {
+                parents.push(child.pid);
+                found.push(*child);
+            }
+        }
+        found.retain(|process| !process.is_dead);
+        found
+    }
+
+    /// Sends them a signal.
+    pub fn send(&self, signal: Signal) {
+        if linux::processes().is_none() {
+            // Only the group is known; it includes us.
+            let _ = killpg(getpgrp(), signal);
+        }
+        for process in self.living() {
+            let _ = kill(Pid::from_raw(process.pid), signal);
+        }
+    }
+
+    /// Asks them to terminate; stopped ones have to go on for that.
+    pub fn ask_to_end(&self) {
+        self.send(Signal::SIGTERM);
+        self.send(Signal::SIGCONT);
+    }
+
+    /// Ends them with SIGTERM, then with SIGKILL after `grace` or as soon as `now` returns true.
+    pub fn end(&self, grace: Duration, now: &dyn Fn() -> bool) {
+        end(&|| self.living(), grace, now);
+    }
+
+    /// Kills them.
+    pub fn kill(&self) {
+        self.end(Duration::ZERO, &|| true);
+    }
+
+    /// Stops all of them; returns whether none can run any more. Processes that they start in the
+    /// meantime are stopped too.
+    pub fn freeze(&self) -> bool {
+        let (begun, mut asked) = (Instant::now(), HashSet::new());
+        while begun.elapsed() < PATIENCE {
+            let living = self.living();
+            // One that waits in the kernel, perhaps for a stopped child, does not return from there.
+            let rests = |one: &Process| asked.contains(&one.pid) && one.is_stopped;
+            if living.iter().all(rests) {
+                return true;
+            }
+            for one in living {
+                let _ = kill(Pid::from_raw(one.pid), Signal::SIGSTOP);
+                asked.insert(one.pid);
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        false
+    }
+}
+
+/// Ends processes with SIGTERM, then with SIGKILL after `grace` or as soon as `now` returns true.
+pub fn end(living: &dyn Fn() -> Vec<Process>, grace: Duration, now: &dyn Fn() -> bool) {
+    let send = |signal: Signal| {
+        for one in living() {
+            let _ = kill(Pid::from_raw(one.pid), signal);
+        }
+    };
+    if living().is_empty() {
+        return;
+    }
+    let begun = Instant::now();
+    if !now() {
+        send(Signal::SIGTERM);
+        send(Signal::SIGCONT);
+    }
+    while !living().is_empty() && begun.elapsed() < grace && !now() {
+        std::thread::sleep(PULSE);
+    }
+    let begun = Instant::now();
+    // Killed processes may have started others in the meantime.
+    while !living().is_empty() && begun.elapsed() < PATIENCE {
+        send(Signal::SIGKILL);
+        std::thread::sleep(PULSE);
+    }
+}
