@@ -13,6 +13,7 @@ use ralph_project::project::Project;
 
 use crate::exit::Failure;
 use crate::here;
+use sandbox::Limits;
 use work_copy::doors::Doors;
 
 /// Run a command in this folder in the same sandbox as an attempt, to try it out
@@ -53,7 +54,7 @@ impl Sandboxed {
             }
             Failure::because(sandbox::Error::Unsupported(support.abi).to_string())
         })?;
-        let door = sandbox::door(&own_program()?, Some(&policy));
+        let door = sandbox::door(&own_program()?, Some(&policy), Limits::default());
         let mut keeper = Command::new(own_program()?);
         keeper.arg0("ralph-loop").args(door.by.iter().skip(1)).args(&self.command);
         Err(Failure::because(keeper.envs(door.vars).exec().to_string()))

@@ -1,7 +1,6 @@
 //! Runs the agent: passes the prompt, follows the output, watches deadline and silence, and ends
 //! everything that the agent started.
 
-use std::fs::File;
 use std::io::{self, Write};
 use std::process::{Child, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
@@ -12,13 +11,13 @@ use camino::Utf8Path;
 use jiff::Timestamp;
 use nix::sys::signal::{Signal as Sent, kill};
 use nix::unistd::Pid;
-use ralph_base::supervised::Door;
+use ralph_base::supervised::{Door, patiently};
 use ralph_project::client::SCRUBBED_VARS;
 use ralph_project::mailbox::{Mailbox, Question};
 use sandbox::{Descendants, is_tidying};
 use wait_timeout::ChildExt;
 
-use super::output;
+use super::output::{self, Log};
 use super::processes::include_ours;
 use super::stream::{Said, Stream, Verdict};
 use super::{Refusal, Totals};
@@ -42,6 +41,9 @@ const KEEPER_GRACE: Duration = Duration::from_secs(6);
 /// Why an agent is ended whose processes cannot be stopped.
 const UNSTOPPABLE: &str = "it starts processes faster than they can be stopped";
 
+/// The number of bytes of a megabyte.
+pub const MEGABYTE: u64 = 1_000_000;
+
 /// Messages of agents that do not know a session.
 const LOST: &str = "\
     no conversation found|no rollout found|session not found|no session found|\
@@ -55,6 +57,8 @@ pub struct Supervision<'a> {
     pub silence: Option<Duration>,
     /// How long it has to exit after SIGTERM.
     pub grace: Duration,
+    /// How many bytes it may print; 0 means any number.
+    pub most_output: u64,
     /// Signals that ask us to terminate.
     pub interrupts: &'a Interrupts,
     /// Called repeatedly while the agent works.
@@ -81,6 +85,8 @@ pub enum RunEnd {
     Signalled(Signal),
     /// It did something forbidden.
     Forbidden(String),
+    /// It used more than it may, or could not be paused.
+    Unruly(String),
 }
 
 /// An agent that has ended.
@@ -193,13 +199,14 @@ impl Session {
         root: &Utf8Path,
         (vars, door): (&[(String, String)], &Door),
         (prompt, earlier): (&str, Totals),
-        log: &File,
+        log: Log,
     ) -> io::Result<Self> {
-        let mut child = spawn(line, root, vars, door)?;
+        let mut child = patiently(|| spawn(line, root, vars, door))?;
         if let (Some(mut stdin), prompt) = (child.stdin.take(), prompt.to_owned()) {
             // In a separate thread: an agent that does not read must not block us, and it is not an
             // error if it exits without reading everything.
-            std::thread::spawn(move || drop(stdin.write_all(prompt.as_bytes())));
+            let write = move || drop(stdin.write_all(prompt.as_bytes()));
+            std::thread::Builder::new().spawn(write)?;
         }
         let seen = Arc::new(Mutex::new(Stream::of_agent_in(root.as_str(), earlier)));
         let ticks = follow(&mut child, log, &seen)?;
@@ -250,7 +257,7 @@ impl Session {
                 if self.below().freeze() {
                     return Ok(Turn::Asks(question));
                 }
-                break RunEnd::Forbidden(UNSTOPPABLE.to_owned());
+                break RunEnd::Unruly(UNSTOPPABLE.to_owned());
             }
             let reason = {
                 let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
@@ -288,6 +295,12 @@ impl Supervision<'_> {
         if let Some(why) = (self.forbids)(seen) {
             return Some(RunEnd::Forbidden(why));
         }
+        if self.most_output > 0 && seen.printed > self.most_output {
+            let most = self.most_output / MEGABYTE;
+            return Some(RunEnd::Unruly(format!(
+                "it printed more than {most} MB ([limits] output)"
+            )));
+        }
         // Finished work must not be lost because of what follows it.
         let has_result = seen.verdict.is_some();
         if let Some(limit) = self.deadline.filter(|limit| begun.elapsed() >= *limit) {
@@ -302,13 +315,14 @@ impl Supervision<'_> {
     }
 }
 
-fn follow(child: &mut Child, log: &File, seen: &Arc<Mutex<Stream>>) -> io::Result<Receiver<()>> {
+fn follow(child: &mut Child, log: Log, seen: &Arc<Mutex<Stream>>) -> io::Result<Receiver<()>> {
     let (tick, ticks) = mpsc::sync_channel(1);
+    let log = Arc::new(Mutex::new(log));
     if let Some(out) = child.stdout.take() {
-        output::follow(out, Stream::line, log.try_clone()?, Arc::clone(seen), tick.clone());
+        output::follow(out, Stream::line, Arc::clone(&log), Arc::clone(seen), tick.clone())?;
     }
     if let Some(err) = child.stderr.take() {
-        output::follow(err, Stream::complaint, log.try_clone()?, Arc::clone(seen), tick);
+        output::follow(err, Stream::complaint, log, Arc::clone(seen), tick)?;
     }
     Ok(ticks)
 }

@@ -45,6 +45,8 @@ pub struct Stream {
     pub said: Said,
     /// When it last printed anything.
     pub heard: Option<Instant>,
+    /// The number of bytes that it printed.
+    pub printed: u64,
 }
 
 /// The context of the main conversation.

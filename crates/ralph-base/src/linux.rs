@@ -107,6 +107,31 @@ pub fn signs_of_life(pid: i32) -> Vec<u8> {
     read.into_iter().flatten().flatten().collect()
 }
 
+/// Returns how many threads this machine has; 0 without `/proc`.
+pub fn threads() -> u64 {
+    let load = fs_err::read_to_string(Path::new(PROCESSES).join("loadavg")).unwrap_or_default();
+    let of_all = load.split_whitespace().nth(3).and_then(|word| word.split_once('/'));
+    of_all.and_then(|(_, all)| all.parse().ok()).unwrap_or(0)
+}
+
+/// Returns the memory of this machine and what is available of it, in kilobytes; `None` without
+/// `/proc`.
+pub fn memory() -> Option<(u64, u64)> {
+    let facts = fs_err::read_to_string(Path::new(PROCESSES).join("meminfo")).ok()?;
+    Some((kilobytes(&facts, "MemTotal:")?, kilobytes(&facts, "MemAvailable:")?))
+}
+
+/// Returns the memory that a process uses, in kilobytes; it has its part of what is shared.
+pub fn memory_of(pid: i32) -> u64 {
+    let facts = fs_err::read_to_string(file(pid, "smaps_rollup")).unwrap_or_default();
+    kilobytes(&facts, "Pss:").unwrap_or(0)
+}
+
+fn kilobytes(facts: &str, name: &str) -> Option<u64> {
+    let amount = facts.lines().find_map(|line| line.strip_prefix(name))?;
+    amount.split_whitespace().next()?.parse().ok()
+}
+
 fn file(pid: i32, name: &str) -> PathBuf {
     Path::new(PROCESSES).join(pid.to_string()).join(name)
 }

@@ -4,12 +4,14 @@
 
 use std::ffi::OsString;
 use std::fs::File;
+use std::io::ErrorKind::WouldBlock;
 use std::io::{self, PipeReader, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::AtomicU32;
 use std::sync::mpsc::{self, Receiver};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use camino::{Utf8Path, Utf8PathBuf};
@@ -32,6 +34,9 @@ const DRAIN: Duration = Duration::from_millis(500);
 
 /// How long a program has to exit after SIGTERM, so that git can remove its locks.
 const GRACE: Duration = Duration::from_secs(1);
+
+/// How long we wait for room for another process.
+const NO_ROOM: Duration = Duration::from_secs(20);
 
 /// How often this process was asked to terminate. Waits for idle programs are shortened after that.
 pub static INTERRUPTS: AtomicU32 = AtomicU32::new(0);
@@ -86,6 +91,20 @@ pub enum CheckEnd {
     Stopped,
 }
 
+/// Starts a program, again while the machine has no room for another process: whoever fills it is
+/// ended soon.
+pub fn patiently<T>(mut start: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    let begun = Instant::now();
+    loop {
+        match start() {
+            Err(error) if error.kind() == WouldBlock && begun.elapsed() < NO_ROOM => {
+                thread::sleep(PULSE);
+            }
+            done => return done,
+        }
+    }
+}
+
 /// Runs a command; returns how it ended and what it printed. Leftover processes of its group that
 /// still hold its output are killed. With a file for its `whole` output, nothing is left out, and
 /// the command may leave a server behind.
@@ -99,17 +118,18 @@ pub fn run(
     let is_kept = command.get_args().next().is_some_and(|first| first == KEEP);
     let (reader, writer) = io::pipe()?;
     let stdin = if input.is_empty() { Stdio::null() } else { Stdio::piped() };
-    let mut child = command.stdin(stdin).stdout(writer.try_clone()?).stderr(writer).spawn()?;
+    command.stdin(stdin).stdout(writer.try_clone()?).stderr(writer);
+    let mut child = patiently(|| command.spawn())?;
     // The command holds the write end of the pipe, which must be closed for the output to end.
     drop(command);
     if let Some(mut stdin) = child.stdin.take() {
         let input = input.to_vec();
         // It is not an error if the program exits without reading all of its input.
-        std::thread::spawn(move || drop(stdin.write_all(&input)));
+        thread::Builder::new().spawn(move || drop(stdin.write_all(&input)))?;
     }
     let kept = Kept { whole: whole.map(Utf8Path::to_owned), ..Kept::default() };
     let kept = Arc::new(Mutex::new(kept));
-    let closed = collect(reader, Arc::clone(&kept));
+    let closed = collect(reader, Arc::clone(&kept))?;
     let end = wait(&mut child, is_kept, limit, stop)?;
     // A process that still holds the pipe was left behind, in the program's group or outside of it.
     let is_over = matches!(end, CheckEnd::Exited(_)) && whole.is_some();
@@ -175,17 +195,18 @@ pub fn signal(name: &str, processes: &[String]) {
 }
 
 /// Reads the pipe in a separate thread; the receiver gets a message when the pipe is closed.
-fn collect(mut reader: PipeReader, kept: Arc<Mutex<Kept>>) -> Receiver<()> {
+fn collect(mut reader: PipeReader, kept: Arc<Mutex<Kept>>) -> io::Result<Receiver<()>> {
     let (sender, closed) = mpsc::channel();
-    std::thread::spawn(move || {
+    let read = move || {
         let mut part = [0; 16 * 1024];
         while let Ok(count @ 1..) = reader.read(&mut part) {
             let bytes = part.get(..count).unwrap_or_default();
             kept.lock().unwrap_or_else(PoisonError::into_inner).add(bytes);
         }
         let _ = sender.send(());
-    });
-    closed
+    };
+    thread::Builder::new().spawn(read)?;
+    Ok(closed)
 }
 
 /// Returns the beginning and the end of a long output.

@@ -13,7 +13,7 @@ use nix::unistd::{close, setsid};
 use ralph_base::linux::own_program;
 use ralph_base::supervised::{Door, KEEP, LOOP, OWN_SESSION};
 
-use crate::{Error, Policy, keeper, restrict};
+use crate::{Error, Limits, Policy, keeper, restrict};
 
 /// The first argument that makes this program enter the sandbox; the command line to run follows.
 const ENTER: &str = "enter-sandbox";
@@ -21,14 +21,18 @@ const ENTER: &str = "enter-sandbox";
 /// The variable that holds the policy.
 const POLICY: &str = "RALPH_INTERNAL__SANDBOX";
 
+/// The variable that holds the limits.
+const LIMITS: &str = "RALPH_INTERNAL__LIMITS";
+
 /// The exit code of shells if a program cannot be started.
 const NOT_STARTED: u8 = 126;
 
-/// Returns the door for programs of an attempt: our own program, which keeps them and, with a
-/// policy, restricts them first.
-pub fn door(own_program: &Path, policy: Option<&Policy>) -> Door {
+/// Returns the door for programs of an attempt: our own program, which keeps them within limits and,
+/// with a policy, restricts them first.
+pub fn door(own_program: &Path, policy: Option<&Policy>, limits: Limits) -> Door {
     let by = vec![own_program.into(), KEEP.into()];
-    let mut vars = vec![(LOOP.to_owned(), std::process::id().to_string())];
+    let pid = std::process::id().to_string();
+    let mut vars = vec![(LOOP.to_owned(), pid), (LIMITS.to_owned(), limits.to_string())];
     if let Some(policy) = policy {
         vars.push((POLICY.to_owned(), serde_json::to_string(policy).unwrap_or_default()));
     }
@@ -48,27 +52,35 @@ pub fn run_if_asked() -> Option<ExitCode> {
         return None;
     }
     close_inherited();
-    if std::env::var_os(OWN_SESSION).is_some() {
+    if given(OWN_SESSION).is_some() {
         // Detaches from the terminal, so that nothing of an attempt can type into it.
         let _ = setsid();
     }
+    let limits = given(LIMITS).and_then(|text| text.parse().ok()).unwrap_or_default();
+    let loop_pid = given(LOOP).and_then(|pid| pid.parse().ok());
     Some(match to_keep(args) {
-        Ok(program) => keeper::keep(program),
+        Ok(program) => keeper::keep(program, limits, loop_pid),
         Err(error) => not_started(&error),
     })
+}
+
+/// Returns a variable by which the door hands something to its other half.
+#[expect(clippy::disallowed_methods, reason = "these variables are the door's own")]
+fn given(name: &str) -> Option<String> {
+    std::env::var(name).ok()
 }
 
 /// The program that a keeper starts.
 #[expect(clippy::disallowed_methods, reason = "this is the other half of the same door")]
 fn to_keep(mut args: impl Iterator<Item = OsString>) -> io::Result<Command> {
-    let mut command = if std::env::var_os(POLICY).is_some() {
+    let mut command = if given(POLICY).is_some() {
         let mut own = Command::new(own_program()?);
         own.arg0("ralph-loop").arg(ENTER);
         own
     } else {
         Command::new(args.next().unwrap_or_default())
     };
-    command.args(args).env_remove(OWN_SESSION).env_remove(LOOP);
+    command.args(args).env_remove(OWN_SESSION).env_remove(LOOP).env_remove(LIMITS);
     Ok(command)
 }
 
@@ -80,7 +92,7 @@ fn enter(mut args: impl Iterator<Item = OsString>) -> Error {
     let _ = nix::sys::prctl::set_pdeathsig(nix::sys::signal::Signal::SIGKILL);
     let mut command = Command::new(args.next().unwrap_or_default());
     command.args(args).env_remove(POLICY);
-    match serde_json::from_str(&std::env::var(POLICY).unwrap_or_default()) {
+    match serde_json::from_str(&given(POLICY).unwrap_or_default()) {
         Ok(policy) => exec(&policy, command),
         Err(error) => Error::Rules(error.to_string()),
     }

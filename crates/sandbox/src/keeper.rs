@@ -5,7 +5,7 @@
 //! SIGTERM asks everything below the keeper to end, in the time that the sender gives it; SIGQUIT
 //! kills all of it at once. The keeper itself exits when nothing is left, as the program did.
 
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::process::{Command, ExitCode};
 use std::sync::Arc;
@@ -16,11 +16,10 @@ use nix::errno::Errno;
 use nix::sys::signal::kill;
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{Pid, getppid};
-use ralph_base::supervised::LOOP;
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
-use crate::Descendants;
 use crate::door::not_started;
+use crate::{Descendants, Limits};
 
 /// The process name of a keeper whose program has ended.
 const TIDYING: &str = "ralph-tidying";
@@ -31,9 +30,12 @@ const PULSE: Duration = Duration::from_millis(100);
 /// How long the processes that a program leaves behind have to exit.
 const GRACE: Duration = Duration::from_secs(2);
 
+/// The exit code for a program that was ended because of its limits.
+const BEYOND_LIMITS: i32 = 125;
+
 /// Runs a program, and returns when nothing of it is left.
-pub(crate) fn keep(program: Command) -> ExitCode {
-    match run(program) {
+pub(crate) fn keep(program: Command, limits: Limits, loop_pid: Option<i32>) -> ExitCode {
+    match run(program, limits, loop_pid) {
         Ok(WaitStatus::Signaled(_, signal, _)) => {
             let _ = signal_hook::low_level::emulate_default_handler(signal as i32);
             ExitCode::FAILURE
@@ -44,7 +46,7 @@ pub(crate) fn keep(program: Command) -> ExitCode {
     }
 }
 
-fn run(mut program: Command) -> io::Result<WaitStatus> {
+fn run(mut program: Command, limits: Limits, loop_pid: Option<i32>) -> io::Result<WaitStatus> {
     let (asked, killed) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
     let ignored = Arc::new(AtomicBool::new(false));
     let (mut bell, ringer) = UnixStream::pair()?;
@@ -56,7 +58,8 @@ fn run(mut program: Command) -> io::Result<WaitStatus> {
         signal_hook::low_level::pipe::register(signal, ringer.try_clone()?)?;
     }
     adopt_orphans();
-    let is_loop_gone = watch_for_loop();
+    limits.apply();
+    let is_loop_gone = watch_for_loop(loop_pid);
     let child = Pid::from_raw(program.spawn()?.id().cast_signed());
     let (mut status, mut is_passed_on, mut deadline) = (None, false, None);
     while reap(child, &mut status) {
@@ -78,6 +81,13 @@ fn run(mut program: Command) -> io::Result<WaitStatus> {
             reap(child, &mut status);
             break;
         }
+        if let Some(why) = limits.exceeded(Descendants::all()) {
+            // While they are stopped, they start no others.
+            Descendants::all().freeze();
+            Descendants::all().kill();
+            let _ = writeln!(io::stderr(), "ended: {why}");
+            return Ok(WaitStatus::Exited(child, BEYOND_LIMITS));
+        }
         let _ = bell.read(&mut [0; 64]);
     }
     status.ok_or_else(|| io::Error::other("it cannot be ended"))
@@ -97,9 +107,9 @@ fn reap(child: Pid, status: &mut Option<WaitStatus>) -> bool {
 
 /// Returns whether the loop has ended. It may not be our parent: git starts the programs that
 /// filter files.
-fn watch_for_loop() -> impl Fn() -> bool {
+fn watch_for_loop(pid: Option<i32>) -> impl Fn() -> bool {
     let parent = getppid();
-    let pid = std::env::var(LOOP).ok().and_then(|pid| pid.parse().ok()).map(Pid::from_raw);
+    let pid = pid.map(Pid::from_raw);
     move || getppid() != parent || pid.is_some_and(|pid| kill(pid, None) == Err(Errno::ESRCH))
 }
 

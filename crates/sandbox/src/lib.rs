@@ -8,6 +8,7 @@
 //! | `linux` | what can this kernel enforce, and how is a process restricted? |
 //! | `door` | how is a program started for an attempt, in the sandbox or not? |
 //! | `keeper` | how does nothing of it outlive it? |
+//! | `limits` | how much of the machine may it use? |
 //! | `processes` | which processes did it start, and how are they ended or frozen? |
 //!
 //! A program starts others by running itself: [`door`] starts our own program, perhaps with a policy;
@@ -17,6 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 mod door;
 mod keeper;
+mod limits;
 mod linux;
 mod policy;
 mod processes;
@@ -26,6 +28,7 @@ mod tables;
 
 pub use door::{door, run_if_asked};
 pub use keeper::{adopt_orphans, is_tidying};
+pub use limits::Limits;
 pub use policy::{Policy, Request, Settings, is_agent};
 pub use processes::{Descendants, end};
 pub use support::{LEAST_ABI, Support};

@@ -3,7 +3,7 @@
 //! Programs start their own sessions, so signals to a process group do not reach them: the keeper
 //! (`keeper.rs`) adopts orphans, and the rest are found in the system's list of processes.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill, killpg};
@@ -36,14 +36,16 @@ impl Descendants {
 
     /// Returns those that are alive; empty if the system does not list processes.
     pub fn living(&self) -> Vec<Process> {
-        let all = linux::processes().unwrap_or_default();
-        let mut found: Vec<Process> = Vec::new();
-        let mut parents = vec![self.root];
-        while let Some(parent) = parents.pop() {
-            for child in all.iter().filter(|process| process.parent == parent) {
-                parents.push(child.pid);
-                found.push(*child);
-            }
+        let mut children: HashMap<i32, Vec<Process>> = HashMap::new();
+        for process in linux::processes().unwrap_or_default() {
+            children.entry(process.parent).or_default().push(process);
+        }
+        let mut found = children.remove(&self.root).unwrap_or_default();
+        let mut next = 0;
+        while let Some(process) = found.get(next) {
+            let of_this = children.remove(&process.pid);
+            found.extend(of_this.unwrap_or_default());
+            next += 1;
         }
         found.retain(|process| !process.is_dead);
         found

@@ -15,7 +15,7 @@ use ralph_project::config::{Config, SandboxMode};
 use ralph_project::failure::Failure;
 use ralph_project::project::Project;
 use ralph_project::review::command_line;
-use sandbox::{Policy, Request, Settings, Support};
+use sandbox::{Limits, Policy, Request, Settings, Support};
 
 use crate::source::Source;
 use crate::{ONLY_WORKER, cache};
@@ -33,6 +33,8 @@ pub struct Doors {
     pub setup: Door,
     /// The folder to which hooks of the attempt write.
     pub state: Utf8PathBuf,
+    /// What each step of the attempt may use.
+    pub limits: Limits,
     /// The temporary folder of the attempt.
     tmp: Utf8PathBuf,
     /// The parts that policies are made from; `None` without a sandbox.
@@ -127,7 +129,7 @@ impl Doors {
         let whom = [(agent, false), (None, false), (None, true), (reviewer, false)];
         let doors = Self::for_whom(attempt, &whom)?;
         let own = own_program()?;
-        let made = |n: usize| sandbox::door(&own, doors.policies.get(n));
+        let made = |n: usize| sandbox::door(&own, doors.policies.get(n), doors.limits);
         let [agent, checks, setup, reviewer] = [0, 1, 2, 3].map(made);
         Ok(Self { agent, checks, setup, reviewer, ..doors })
     }
@@ -145,7 +147,7 @@ impl Doors {
         };
         let policy = basis.policy(Some(name), false);
         sandbox::create_folders(std::slice::from_ref(&policy));
-        Ok(sandbox::door(&own_program()?, Some(&policy)))
+        Ok(sandbox::door(&own_program()?, Some(&policy), self.limits))
     }
 
     /// Creates one policy per entry of `whom`: an agent, if any, and whether it is for the setup.
@@ -153,8 +155,9 @@ impl Doors {
         let Attempt { env, config, source, cache, worker, top } = *attempt;
         // Nothing below a folder of this name is accessed through links.
         let state = cache.join(format!("state-{worker}")).join(PROJECT_MARKER);
+        let limits = Limits { processes: config.limits.processes, memory: config.limits.memory };
         if sandbox_of(config)?.is_none() {
-            return Ok(Self { state, ..Self::default() });
+            return Ok(Self { state, limits, ..Self::default() });
         }
         // A short name, because a socket's path may have only 108 bytes.
         let name = format!("ralph-{:08x}-{worker}", fingerprint(cache.as_str().as_bytes()) as u32);
@@ -183,7 +186,8 @@ impl Doors {
         }
         let policies =
             whom.iter().map(|&(agent, is_setup)| basis.policy(agent, is_setup)).collect();
-        Ok(Self { state, tmp: basis.tmp.clone(), policies, basis: Some(basis), ..Self::default() })
+        let tmp = basis.tmp.clone();
+        Ok(Self { state, limits, tmp, policies, basis: Some(basis), ..Self::default() })
     }
 
     /// Returns the policy for a command that the user tries, without starting git; `None` without a

@@ -28,8 +28,12 @@ pub const EDITED: [&str; 6] =
 pub fn changed_files(git: &Git, has_pipes: bool) -> Result<Vec<PathBuf>, GitError> {
     let list_edited = if has_pipes { &["ls-files", "-z", "--modified"][..] } else { &EDITED };
     let (edited, new) = thread::scope(|scope| {
-        let new = scope.spawn(|| git.run(&["ls-files", "-z", "--others", "--exclude-standard"]));
-        (git.run(list_edited), new.join().unwrap_or_else(|bug| resume_unwind(bug)))
+        let list_new = || git.run(&["ls-files", "-z", "--others", "--exclude-standard"]);
+        let new = thread::Builder::new().spawn_scoped(scope, list_new);
+        let edited = git.run(list_edited);
+        // A full machine has no room for a thread.
+        let joined = new.map(|new| new.join().unwrap_or_else(|bug| resume_unwind(bug)));
+        (edited, joined.unwrap_or_else(|_| list_new()))
     });
     Ok([paths(&new?), paths(&edited?)].concat())
 }

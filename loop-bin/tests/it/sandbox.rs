@@ -272,7 +272,7 @@ fn the_sandbox_command_uses_the_same_sandbox_and_works_in_the_copy() {
     try_it("echo x >evil").ended(2).says("Permission denied");
     try_it("exit 7").ended(7);
     assert!(!stage.exists("evil"));
-    run(&stage, &["sandbox", "--", "no-such-program"]).ended(1).says("no-such-program");
+    run(&stage, &["sandbox", "--", "no-such-program"]).ended(126).says("no-such-program");
     run(&stage, &["doctor"]).says("sandbox tested: it refused a write to the project");
     stage.run(&[]).ended(0);
     let copy = stage.copy().unwrap();

@@ -3,6 +3,8 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdin, ChildStdout};
 
+use ralph_base::supervised::patiently;
+
 use super::{Git, GitError};
 
 /// A locked ref that is about to move. If this value is dropped, the ref stays where it was; also
@@ -27,7 +29,8 @@ impl Git {
     ) -> Result<PreparedRef, GitError> {
         self.patiently(|| {
             let failure = |source| self.start_error(&ARGS, source);
-            let mut child = self.command(&ARGS).spawn().map_err(failure)?;
+            let mut command = self.command(&ARGS);
+            let mut child = patiently(|| command.spawn()).map_err(failure)?;
             let (stdin, Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
                 return Err(failure(std::io::Error::other("no pipes")));
             };

@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::io::{self, Read, Write};
 use std::process::{Child, ExitStatus};
 use std::sync::atomic::Ordering;
-use std::thread::ScopedJoinHandle;
+use std::thread::{self, Scope, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
 use ralph_base::linux;
@@ -90,16 +90,17 @@ impl Git {
     {
         let failure = |source| self.start_error(args, source);
         let begun = Instant::now();
-        let mut child = self.command(args).spawn().map_err(failure)?;
+        let mut command = self.command(args);
+        let mut child = supervised::patiently(|| command.spawn()).map_err(failure)?;
         let (Some(mut stdin), Some(mut stdout), Some(stderr)) =
             (child.stdin.take(), child.stdout.take(), child.stderr.take())
         else {
             return Err(failure(io::Error::other("no pipes")));
         };
-        let (ended, written, taken, said) = std::thread::scope(|scope| {
-            let writer = scope.spawn(move || write(&mut stdin));
-            let reader = scope.spawn(move || read(&mut stdout));
-            let listener = scope.spawn(|| last_part(stderr));
+        let (ended, written, taken, said) = thread::scope(|scope| {
+            let writer = start(scope, move || write(&mut stdin));
+            let reader = start(scope, move || read(&mut stdout));
+            let listener = start(scope, || last_part(stderr));
             let ended = wait(&mut child, self.is_kept(), self.patience.idle);
             (ended, joined(writer), joined(reader), joined(listener).unwrap_or_default())
         });
@@ -152,8 +153,16 @@ fn wait(child: &mut Child, is_kept: bool, idle: Duration) -> io::Result<Option<E
     }
 }
 
-fn joined<T>(thread: ScopedJoinHandle<'_, io::Result<T>>) -> io::Result<T> {
-    thread.join().unwrap_or_else(|_| Err(io::Error::other("a reader thread panicked")))
+/// Starts a thread. On a full machine there is none: its end of the pipe is closed, which ends git.
+fn start<'scope, T: Send + 'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    work: impl FnOnce() -> io::Result<T> + Send + 'scope,
+) -> io::Result<ScopedJoinHandle<'scope, io::Result<T>>> {
+    thread::Builder::new().spawn_scoped(scope, work)
+}
+
+fn joined<T>(thread: io::Result<ScopedJoinHandle<'_, io::Result<T>>>) -> io::Result<T> {
+    thread?.join().unwrap_or_else(|_| Err(io::Error::other("a reader thread panicked")))
 }
 
 fn read_all(stdout: &mut dyn Read) -> io::Result<Vec<u8>> {

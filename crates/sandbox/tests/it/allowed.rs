@@ -1,5 +1,7 @@
 //! Operations that an attempt needs and that the sandbox allows.
 
+use sandbox::Limits;
+
 use super::world::{SECRET, Side, World, text};
 
 #[test]
@@ -71,8 +73,8 @@ fn a_program_that_cannot_be_started_is_reported() {
     let mut command = world.shell(Side::Inside, "");
     assert_eq!(command.output().unwrap().status.code(), Some(0));
     let door = command.get_program().to_owned();
-    let mut command =
-        sandbox::door(door.as_ref(), Some(&world.policy())).command("no-such-program");
+    let mut command = sandbox::door(door.as_ref(), Some(&world.policy()), Limits::default())
+        .command("no-such-program");
     let output = command.output().unwrap();
     assert_eq!(output.status.code(), Some(126));
     assert!(text(&output).contains("sandbox: no-such-program: No such file"), "{}", text(&output));

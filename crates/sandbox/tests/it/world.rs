@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
 use camino::{Utf8Path, Utf8PathBuf};
-use sandbox::{Policy, Request, Settings};
+use sandbox::{Limits, Policy, Request, Settings};
 use test_support::Scratch;
 
 /// The program that starts others inside the sandbox.
@@ -107,7 +107,8 @@ impl World {
     /// A shell that runs this script in the copy.
     pub(crate) fn shell(&self, side: Side, script: &str) -> Command {
         let mut command = match side {
-            Side::Inside => sandbox::door(Path::new(DOOR), Some(&self.policy())).command("sh"),
+            Side::Inside => sandbox::door(Path::new(DOOR), Some(&self.policy()), Limits::default())
+                .command("sh"),
             Side::Outside => Command::new("sh"),
         };
         if side == Side::Inside {

@@ -9,7 +9,7 @@ use ralph_project::prompt::Values;
 use ralph_project::review::{ReviewAnswer, command_line, shown_diff};
 
 use super::prepare::review_template;
-use super::watch::{log_of, supervision};
+use super::watch::{log_of, open_log, supervision};
 use super::{Course, Desk, Job, Passed, Stopped, Used};
 use crate::exit::Failure;
 use crate::run::decide::WorkEnd;
@@ -39,6 +39,7 @@ impl Reviewed {
                 return missing("a usage limit was reached");
             }
             RunEnd::Exited(_) | RunEnd::Finished => {}
+            RunEnd::Unruly(why) => return missing(why),
             RunEnd::Silent(_) | RunEnd::Signalled(_) | RunEnd::Forbidden(_) => {
                 return missing("it was interrupted");
             }
@@ -156,8 +157,8 @@ fn ask_reviewer(
     let context = &job.context;
     let line = with_files_of(context.project.root(), &command_line(&context.config));
     let path = log_of(context.state(), &course.attempt).with_extension("review.log");
-    let log = state::open_log(&path)?;
-    let earlier = log.metadata()?.len();
+    let earlier = path.metadata().map_or(0, |found| found.len());
+    let log = open_log(context, &path)?;
     let vars = [(RUN_MARK.to_owned(), desk.run.clone())];
     // In a separate folder, so that the reviewer cannot change the checked work.
     let room = desk.copy.lay_out()?;
@@ -167,7 +168,7 @@ fn ask_reviewer(
         &room,
         (&vars, &desk.copy.doors.reviewer),
         (prompt, Totals::default()),
-        &log,
+        log,
     )?;
     let limit = context.config.agent.timeout.limit();
     let deadline = limit.into_iter().chain(context.time_for_checks()).min();

@@ -1,9 +1,10 @@
 //! Watches an agent at work, or one that is paused in its stop hook.
 
 use std::cell::{Cell, LazyCell};
+use std::io;
 use std::time::{Duration, Instant};
 
-use camino::Utf8PathBuf;
+use camino::{Utf8Path, Utf8PathBuf};
 use ralph_base::fault;
 use ralph_base::state::{self, Event, Id, StateDir, StoryKey};
 use ralph_project::gate::{LastStop, StopStatus};
@@ -21,7 +22,7 @@ use crate::run::decide::Allowance;
 use crate::run::record::Context;
 use crate::terminal::{Glimpse, Tone, seconds as seconds_of};
 use client::{
-    AgentRun, Session, SessionSoFar, Start, Stream, Supervision, Totals, Turn,
+    AgentRun, Log, MEGABYTE, Session, SessionSoFar, Start, Stream, Supervision, Totals, Turn,
     folder_of_this_program, with_files_of,
 };
 use work_copy::doors::Doors;
@@ -95,7 +96,7 @@ pub(super) fn start(
     // An agent whose program is a project file is started from the project, committed or not.
     let line = with_files_of(context.project.root(), &line);
     let vars = agent_variables(job, desk);
-    let log = state::open_log(&log_of(context.state(), &course.attempt))?;
+    let log = open_log(context, &log_of(context.state(), &course.attempt))?;
     Mailbox::at(desk.state().mailbox()).empty()?;
     state::remove_if_there(desk.state().working_session())?;
     desk.copy.distrust(true);
@@ -104,7 +105,7 @@ pub(super) fn start(
     let root = desk.copy.root().to_owned();
     let earlier = resumed.map(|session| session.totals).unwrap_or_default();
     let door = desk.copy.doors.for_agent(&course.attempt.agent)?;
-    let session = Session::start(&line, &root, (&vars, &door), (prompt, earlier), &log)?;
+    let session = Session::start(&line, &root, (&vars, &door), (prompt, earlier), log)?;
     let question = Question::default();
     let live = LiveAgent { session, question, shown: (0, 0), stories: Vec::new() };
     watch(job, desk, live, course, allowance)
@@ -300,6 +301,11 @@ pub(in crate::run) fn log_of(state: &StateDir, attempt: &Attempt) -> Utf8PathBuf
     state.logs().join(format!("{run}-{iteration:03}-{story}.log"))
 }
 
+/// Opens the log of an agent.
+pub(super) fn open_log(context: &Context, path: &Utf8Path) -> io::Result<Log> {
+    Log::open(path, context.config.limits.log * MEGABYTE)
+}
+
 /// The paths that the sandbox refused to an agent, according to its log.
 pub(in crate::run) fn refused_in(
     doors: &Doors,
@@ -317,6 +323,7 @@ pub(super) fn supervision(context: &Context) -> Supervision<'_> {
         deadline: None,
         silence: None,
         grace: Duration::from_secs(context.config.agent.grace.0),
+        most_output: context.config.limits.output * MEGABYTE,
         interrupts: &context.interrupts,
         beat: &|| (),
         awaits_work: &|_| false,
@@ -370,9 +377,9 @@ fn ask_stop_hook(
     let path = log_of(job.context.state(), attempt).with_extension("stop.log");
     let door = desk.copy.doors.for_agent(&attempt.agent)?;
     state::remove_if_there(&path)?;
-    let (log, vars) = (state::open_log(&path)?, agent_variables(job, desk));
+    let (log, vars) = (open_log(&job.context, &path)?, agent_variables(job, desk));
     let prompt = (&*event.to_string(), Totals::default());
-    let mut hook = Session::start(&line, desk.copy.root(), (&vars, &door), prompt, &log)?;
+    let mut hook = Session::start(&line, desk.copy.root(), (&vars, &door), prompt, log)?;
     let run = loop {
         if let Turn::Ended(run) = hook.watch(&supervision(&job.context), None, &mut |_| ())? {
             break run;

@@ -178,6 +178,9 @@ fn ended_badly(judged: &Judged<'_>, run: &AgentRun) -> Option<WorkEnd> {
             let why = format!("the agent printed nothing for {}", seconds(*limit));
             return Some(WorkEnd::Failed(Outcome::Timeout, why));
         }
+        RunEnd::Unruly(why) => {
+            return Some(WorkEnd::failed(format!("the agent was ended: {why}")));
+        }
         RunEnd::Forbidden(why) => {
             return Some(WorkEnd::failed(format!("the agent ran a forbidden command: {why}")));
         }

@@ -32,7 +32,6 @@ fn a_killed_planning_run_leaves_neither_ticks_nor_an_agent() {
     let args = ["--mode", "planning", "--agent", &agent];
     stage.killed_when(&args, "the agent works", || stage.note_path("pid").exists());
     let agent = stage.note("pid").trim().to_owned();
-    assert!(is_alive(&agent));
     stage.run(&["--max-iterations", "1"]).ended(0).says("US-001 done");
     assert!(!is_alive(&agent));
     assert_eq!(stage.plan(), TWO.replacen("[ ]", "[x]", 1));

@@ -97,7 +97,7 @@ fn an_agent_has_its_whole_grace_period() {
     assert_eq!(first.wait().unwrap().code(), Some(130));
     let took = begun.elapsed();
     assert!(took > Duration::from_secs(4) && took < Duration::from_secs(15), "{took:?}");
-    let saved = stage.repo.git(&["log", "--all", "--format=", "--name-only"]);
+    let saved = stage.repo.git(["log", "--all", "--format=", "--name-only"]);
     assert!(saved.contains("saved.txt"), "{saved}");
     let (mut second, begun) = (child(), Instant::now());
     signal("INT", second.id());
@@ -125,11 +125,44 @@ fn a_paused_agent_changes_nothing() {
     let args =
         ["--agent", &agent, "--verify", &check, "--attempts", "2", "--stories-per-session", "2"];
     let ran = stage.run_env(&[("STOP_HOOK", stop_hook.as_str())], &args);
-    let log = stage.repo.git(&["log", "--format=%H", "--", "x.txt"]);
+    let log = stage.repo.git(["log", "--format=%H", "--", "x.txt"]);
     for commit in log.lines() {
-        let shown = stage.repo.git(&["show", &format!("{commit}:x.txt")]);
+        let shown = stage.repo.git(["show", &format!("{commit}:x.txt")]);
         assert_eq!(shown, "good", "it was committed as checked\n{}{}", ran.out, ran.err);
     }
     assert!(stage.note("answers").contains("not done yet"), "the check failed: {}", ran.out);
     assert!(!stage.note("ticks.after").is_empty(), "the agent went on");
+}
+
+/// Beyond a limit, the attempt fails with the reason, and the run goes on.
+#[test]
+fn limits_end_the_attempt_and_not_the_run() {
+    let many = "i=0; while [ $i -lt 100 ]; do sleep 600 & i=$((i+1)); done; wait";
+    let much = "head -c 400000000 /dev/zero | tail -c 400000000 | sleep 600";
+    let loud = "yes 0123456789012345678901234567890123456789 | head -c 5000000; sleep 600";
+    let meminfo = fs_err::read_to_string("/proc/meminfo").unwrap();
+    let total: f64 = meminfo.split_whitespace().nth(1).unwrap().parse().unwrap();
+    let memory = format!("memory = {}", 200_000.0 / total);
+    let (processes, output) = ("processes = 60", "output = 1");
+    for (limit, excess, words) in [
+        (processes, many, "processes (limit 60: [limits] processes)"),
+        (&*memory, much, "MB of memory (limit 195 MB: [limits] memory)"),
+        (output, loud, "it printed more than 1 MB ([limits] output)"),
+    ] {
+        let stage = Stage::new("works", TWO);
+        stage.repo.write(".ralph/config.toml", format!("[limits]\n{limit}\n"));
+        let agent = format!(
+            "cat >/dev/null; echo x >>x.txt; s=$(cat $RALPH_ROOT/.ralph/current-story); [ $s = US-002 ] || \
+             {{ {excess}; }}"
+        );
+        let ran = stage.run(&["--agent", &agent, "--attempts", "1"]);
+        ran.ended(4).says(words).says("US-002 done");
+        let check = format!("[ -e second ] || {{ {excess}; }}");
+        if limit != output {
+            let stage = Stage::new("works", ONE);
+            stage.repo.write(".ralph/config.toml", format!("[limits]\n{limit}\n"));
+            let ran = stage.run(&["--verify", &check, "--attempts", "1"]);
+            ran.ended(4).says(words);
+        }
+    }
 }
