@@ -156,13 +156,13 @@ fn limits_end_the_attempt_and_not_the_run() {
              {{ {excess}; }}"
         );
         let ran = stage.run(&["--agent", &agent, "--attempts", "1"]);
-        ran.ended(4).says(words).says("US-002 done");
+        ran.ended(8).says(words).says("US-002 done");
         let check = format!("[ -e second ] || {{ {excess}; }}");
         if limit != output {
             let stage = Stage::new("works", ONE);
             stage.repo.write(".ralph/config.toml", format!("[limits]\n{limit}\n"));
             let ran = stage.run(&["--verify", &check, "--attempts", "1"]);
-            ran.ended(4).says(words);
+            ran.ended(8).says(words);
         }
     }
 }
