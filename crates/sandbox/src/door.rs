@@ -13,7 +13,7 @@ use nix::unistd::{close, setsid};
 use ralph_base::linux::own_program;
 use ralph_base::supervised::{Door, KEEP, LOOP, OWN_SESSION};
 
-use crate::{Error, Limits, Policy, keeper, restrict};
+use crate::{Error, Limits, Policy, keeper, linux, restrict};
 
 /// The first argument that makes this program enter the sandbox; the command line to run follows.
 const ENTER: &str = "enter-sandbox";
@@ -88,8 +88,7 @@ fn to_keep(mut args: impl Iterator<Item = OsString>) -> io::Result<Command> {
 #[expect(clippy::disallowed_methods, reason = "this is the other half of the same door")]
 fn enter(mut args: impl Iterator<Item = OsString>) -> Error {
     // Without its keeper, it would not be ended.
-    #[cfg(target_os = "linux")]
-    let _ = nix::sys::prctl::set_pdeathsig(nix::sys::signal::Signal::SIGKILL);
+    linux::end_with_parent();
     let mut command = Command::new(args.next().unwrap_or_default());
     command.args(args).env_remove(POLICY);
     match serde_json::from_str(&given(POLICY).unwrap_or_default()) {

@@ -19,7 +19,7 @@ use nix::unistd::{Pid, getppid};
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
 use crate::door::not_started;
-use crate::{Descendants, Limits};
+use crate::{Descendants, Limits, linux};
 
 /// The process name of a keeper whose program has ended.
 const TIDYING: &str = "ralph-tidying";
@@ -57,7 +57,7 @@ fn run(mut program: Command, limits: Limits, loop_pid: Option<i32>) -> io::Resul
         signal_hook::flag::register(signal, Arc::clone(seen))?;
         signal_hook::low_level::pipe::register(signal, ringer.try_clone()?)?;
     }
-    adopt_orphans();
+    linux::adopt_orphans();
     limits.apply();
     let is_loop_gone = watch_for_loop(loop_pid);
     let child = Pid::from_raw(program.spawn()?.id().cast_signed());
@@ -70,7 +70,7 @@ fn run(mut program: Command, limits: Limits, loop_pid: Option<i32>) -> io::Resul
         }
         if status.is_some() {
             // The loop reads this name and treats the program as ended.
-            let _ = fs_err::write("/proc/self/comm", TIDYING);
+            linux::rename_process(TIDYING);
         }
         if !is_passed_on && (is_asked || deadline.is_some()) {
             is_passed_on = true;
@@ -113,15 +113,7 @@ fn watch_for_loop(pid: Option<i32>) -> impl Fn() -> bool {
     move || getppid() != parent || pid.is_some_and(|pid| kill(pid, None) == Err(Errno::ESRCH))
 }
 
-/// Makes this process the parent of orphaned descendants. On other systems than Linux, a daemon
-/// could escape.
-pub fn adopt_orphans() {
-    #[cfg(target_os = "linux")]
-    let _ = nix::sys::prctl::set_child_subreaper(true);
-}
-
 /// Returns whether a program has ended, and its keeper only ends what it left behind.
 pub fn is_tidying(keeper: u32) -> bool {
-    let name = fs_err::read_to_string(format!("/proc/{keeper}/comm")).unwrap_or_default();
-    name.trim_end() == TIDYING
+    linux::process_name(keeper).as_deref() == Some(TIDYING)
 }

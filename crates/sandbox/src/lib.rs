@@ -27,8 +27,9 @@ mod support;
 mod tables;
 
 pub use door::{door, run_if_asked};
-pub use keeper::{adopt_orphans, is_tidying};
+pub use keeper::is_tidying;
 pub use limits::Limits;
+pub use linux::adopt_orphans;
 pub use policy::{Policy, Request, Settings, is_agent};
 pub use processes::{Descendants, end};
 pub use support::{LEAST_ABI, Support};

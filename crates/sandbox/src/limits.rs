@@ -6,9 +6,9 @@ use std::str::FromStr;
 use ralph_base::linux;
 
 use crate::Descendants;
+use crate::linux::limit_processes;
 
 /// The most threads that a process has on average, where the kernel counts those too.
-#[cfg(target_os = "linux")]
 const THREADS: u64 = 8;
 
 /// The limits of a step; 0 means none.
@@ -50,13 +50,8 @@ impl Limits {
     /// Has the kernel refuse further processes of the user to whatever this process starts, so that
     /// they can be ended faster than they multiply. The superuser has no such limit.
     pub(crate) fn apply(&self) {
-        #[cfg(target_os = "linux")]
         if self.processes > 0 {
-            use nix::sys::resource::{Resource, getrlimit, setrlimit};
-            let most = linux::threads() + self.processes * THREADS;
-            if let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NPROC) {
-                let _ = setrlimit(Resource::RLIMIT_NPROC, soft.min(most), hard);
-            }
+            limit_processes(linux::threads() + self.processes * THREADS);
         }
     }
 }

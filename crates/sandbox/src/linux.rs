@@ -1,4 +1,4 @@
-//! Landlock, which only Linux has; elsewhere nothing can be restricted.
+//! What only Linux has: Landlock, without which nothing can be restricted, and ways to keep processes.
 
 #[cfg(target_os = "linux")]
 pub(crate) use landlock_rules::{kernel_abi, restrict};
@@ -12,6 +12,43 @@ pub(crate) fn kernel_abi() -> i32 {
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn restrict(_: &crate::Policy, _: &[std::path::PathBuf]) -> Result<(), String> {
     Err("only Linux has a sandbox".to_owned())
+}
+
+/// Makes this process the parent of orphaned descendants. On other systems, a daemon could escape.
+pub fn adopt_orphans() {
+    #[cfg(target_os = "linux")]
+    let _ = nix::sys::prctl::set_child_subreaper(true);
+}
+
+/// Has this process killed when its parent ends; does nothing on other systems.
+pub(crate) fn end_with_parent() {
+    #[cfg(target_os = "linux")]
+    let _ = nix::sys::prctl::set_pdeathsig(nix::sys::signal::Signal::SIGKILL);
+}
+
+/// Limits the processes of the user, as far as those start them that this process starts; does
+/// nothing on other systems.
+pub(crate) fn limit_processes(most: u64) {
+    #[cfg(target_os = "linux")]
+    {
+        use nix::sys::resource::{Resource::RLIMIT_NPROC, getrlimit, setrlimit};
+        if let Ok((soft, hard)) = getrlimit(RLIMIT_NPROC) {
+            let _ = setrlimit(RLIMIT_NPROC, soft.min(most), hard);
+        }
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = most;
+}
+
+/// Renames this process for observers; does nothing on other systems.
+pub(crate) fn rename_process(name: &str) {
+    let _ = fs_err::write("/proc/self/comm", name);
+}
+
+/// Returns the name of a process; `None` on other systems.
+pub(crate) fn process_name(pid: u32) -> Option<String> {
+    let name = fs_err::read_to_string(format!("/proc/{pid}/comm")).ok()?;
+    Some(name.trim_end().to_owned())
 }
 
 #[cfg(target_os = "linux")]

@@ -190,15 +190,15 @@ tables! {
         max_cost_usd: f64, Number, "RALPH_MAX_COST_USD", "max-cost";
         /// Maximum time for a run; 0 means no limit.
         max_duration: Seconds, Seconds, "RALPH_MAX_DURATION", "max-duration";
-        /// An agent, check or set-up with more processes than this is ended; 0 means no limit.
-        processes: u64 = 2000, Integer, "RALPH_MAX_PROCESSES", "max-processes";
-        /// The same for a larger part of the machine's memory than this; 0 means no limit.
+        /// Processes that a step may have; 0 means no limit.
+        processes: u64 = 2000, Integer, "RALPH_MAX_PROCESSES", "";
+        /// Part of the machine's memory that it may use; 0 means no limit.
         #[serde(deserialize_with = "part")]
-        memory: f64 = 0.75, Number, "RALPH_MAX_MEMORY", "max-memory";
-        /// An agent that prints more megabytes than this is ended; 0 means no limit.
-        output: u64 = 1000, Integer, "RALPH_MAX_OUTPUT", "max-output";
-        /// Megabytes that an agent's log may have; then its middle is cut out. 0 means no limit.
-        log: u64 = 100, Integer, "RALPH_MAX_LOG", "max-log";
+        memory: f64 = 0.75, Number, "RALPH_MAX_MEMORY", "";
+        /// Megabytes that an agent may print; 0 means no limit.
+        output: u64 = 1000, Integer, "RALPH_MAX_OUTPUT", "";
+        /// Megabytes that its log keeps, without the middle; 0 means all.
+        log: u64 = 100, Integer, "RALPH_MAX_LOG", "";
     }
 
     /// The table `[scope]`.

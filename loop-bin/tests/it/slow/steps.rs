@@ -58,7 +58,7 @@ fn a_step_inherits_only_its_standard_streams() {
     for sandbox in ["auto", "off"] {
         let stage = Stage::new("works", ONE);
         stage.repo.scratch().file("victim", "");
-        let list = |to: &str| format!("echo x >&9; ls -l /proc/self/fd | grep -c '[>]' >>{to}");
+        let list = |to: &str| format!("echo x >&9; ls -l /dev/fd/ | grep -c '[>]' >>{to}");
         let (by_agent, by_check) = (stage.note_path("agent"), stage.note_path("check"));
         let agent = format!("cat >/dev/null; ({}); echo x >x.txt", list(by_agent.as_str()));
         let check = format!("({}); true", list(by_check.as_str()));
@@ -140,9 +140,8 @@ fn limits_end_the_attempt_and_not_the_run() {
     let many = "i=0; while [ $i -lt 100 ]; do sleep 600 & i=$((i+1)); done; wait";
     let much = "head -c 400000000 /dev/zero | tail -c 400000000 | sleep 600";
     let loud = "yes 0123456789012345678901234567890123456789 | head -c 5000000; sleep 600";
-    let meminfo = fs_err::read_to_string("/proc/meminfo").unwrap();
-    let total: f64 = meminfo.split_whitespace().nth(1).unwrap().parse().unwrap();
-    let memory = format!("memory = {}", 200_000.0 / total);
+    let (total, _) = ralph_base::linux::memory().unwrap();
+    let memory = format!("memory = {}", 200_000.0 / total as f64);
     let (processes, output) = ("processes = 60", "output = 1");
     for (limit, excess, words) in [
         (processes, many, "processes (limit 60: [limits] processes)"),
