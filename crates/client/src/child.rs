@@ -305,12 +305,6 @@ impl Supervision<'_> {
                 "it printed more than {most} MB ([limits] output)"
             )));
         }
-        if self.most_output > 0 && seen.printed > self.most_output {
-            let most = self.most_output / MEGABYTE;
-            return Some(RunEnd::Unruly(format!(
-                "it printed more than {most} MB ([limits] output)"
-            )));
-        }
         // Finished work must not be lost because of what follows it.
         let has_result = seen.verdict.is_some();
         let spent = |limit: &Duration| begun.elapsed() >= *limit + (self.waited)(seen);

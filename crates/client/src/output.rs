@@ -56,13 +56,15 @@ pub struct Log {
     file: Option<File>,
     most: u64,
     left_out: u64,
+    /// The length of the line that says so.
+    said: u64,
 }
 
 impl Log {
     /// Opens a log that may have `most` bytes; 0 means any number.
     pub fn open(path: &Utf8Path, most: u64) -> io::Result<Self> {
         let file = Some(state::open_log(path)?);
-        Ok(Self { path: path.to_owned(), file, most, left_out: 0 })
+        Ok(Self { path: path.to_owned(), file, most, left_out: 0, said: 0 })
     }
 
     fn add(&mut self, bytes: &[u8]) {
@@ -79,11 +81,12 @@ impl Log {
             return Ok(());
         }
         let (mut from, mut to) = (size - self.most / 4, self.most / 2);
-        self.left_out += from - to;
+        self.left_out += from - to - self.said;
         let file = OpenOptions::new().read(true).write(true).open(&self.path)?;
         let words = format!("\n[… {} bytes omitted …]\n", self.left_out);
         file.write_all_at(words.as_bytes(), to)?;
-        to += words.len() as u64;
+        self.said = words.len() as u64;
+        to += self.said;
         let mut part = vec![0; 64 * 1024];
         while let count @ 1.. = file.read_at(&mut part, from)? {
             file.write_all_at(part.get(..count).unwrap_or_default(), to)?;

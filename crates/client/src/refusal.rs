@@ -152,8 +152,7 @@ fn names(text: &str, cause: &str) -> bool {
 fn is_limit(line: &str) -> bool {
     // `You've hit your stride` is not a limit.
     let is_about = |word: &&str| line.contains(*word);
-    let is_spoken_to =
-        begins(line, LIMITS) && ["limit", "usage", "allowance"].iter().any(|word| is_about(&word));
+    let is_spoken_to = begins(line, LIMITS) && ["limit", "usage", "allowance"].iter().any(is_about);
     is_spoken_to || names_a_period(line)
 }
 

@@ -209,10 +209,15 @@ fn watch(
     if tokens > 0 {
         *facts.tokens.get_or_insert_default() += tokens;
     }
-    let said = last_words(&seen);
     let (seconds, session_tokens) = (took.as_secs_f64(), live.tokens());
     let used = Used { seconds, tokens, session_tokens, ..Used::default() };
-    Ok(match turn {
+    Ok(watched(turn, &seen, used, live, desk))
+}
+
+/// What became of a turn of an agent; one that asks goes on later.
+fn watched(turn: Turn, seen: &Stream, used: Used, live: LiveAgent, desk: &mut Desk) -> Watched {
+    let said = last_words(seen);
+    match turn {
         Turn::Ended(run) => {
             let used = Used { ended: Some((run.clone(), live.stories)), ..used };
             let session = run.seen.session.clone();
@@ -224,7 +229,7 @@ fn watch(
             desk.session = Some(LiveAgent { question, ..live });
             Watched { session, totals: seen.totals(), said, ended: None, used }
         }
-    })
+    }
 }
 
 /// Why an agent must be ended whose client says that hooks judge nothing any more.
