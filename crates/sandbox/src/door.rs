@@ -39,6 +39,14 @@ pub fn door(own_program: &Path, policy: Option<&Policy>, limits: Limits) -> Door
     Door { by, vars }
 }
 
+/// Returns the door for a program that one of an attempt's programs starts: no keeper of its own,
+/// because it ends with its parent.
+pub fn inner_door(own_program: &Path, policy: &Policy) -> Door {
+    let policy = serde_json::to_string(policy).unwrap_or_default();
+    let by = vec![own_program.into(), ENTER.into()];
+    Door { by, vars: vec![(POLICY.to_owned(), policy)] }
+}
+
 /// Runs as a keeper, or enters the sandbox, if this process was started for that. Call it first in
 /// `main`.
 pub fn run_if_asked() -> Option<ExitCode> {

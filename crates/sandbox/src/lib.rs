@@ -28,7 +28,7 @@ mod readable;
 mod support;
 mod tables;
 
-pub use door::{door, run_if_asked};
+pub use door::{door, inner_door, run_if_asked};
 pub use found::{Found, programs, shareable};
 pub use keeper::is_tidying;
 pub use limits::Limits;

@@ -35,6 +35,8 @@ pub struct Doors {
     /// For the loop's own git over the copy: like that for checks, but the loop's git folder may be
     /// written, and git has no settings but those there.
     pub(crate) git: Door,
+    /// For programs that this git runs on files: like that for checks.
+    pub(crate) filters: Door,
     /// The folder to which hooks of the attempt write.
     pub state: Utf8PathBuf,
     /// What each step of the attempt may use.
@@ -178,6 +180,8 @@ impl Doors {
         let own = own_program()?;
         let made = |n: usize| sandbox::door(&own, doors.policies.get(n), doors.limits);
         let [agent, checks, setup, reviewer] = [0, 1, 2, 3].map(made);
+        let filters = doors.policies.get(1).map(|policy| sandbox::inner_door(&own, policy));
+        let filters = filters.unwrap_or_default();
         let git = doors.basis.as_ref().map(|basis| {
             let mut policy = basis.policy(None, false);
             let Attempt { cache, worker, source, .. } = attempt;
@@ -188,7 +192,7 @@ impl Doors {
             sandbox::door(&own, Some(&policy), doors.limits)
         });
         let git = git.unwrap_or_default();
-        Ok(Self { agent, checks, setup, reviewer, git, ..doors })
+        Ok(Self { agent, checks, setup, reviewer, git, filters, ..doors })
     }
 
     /// Returns configured writable paths that do not exist: no rule can be made for them.

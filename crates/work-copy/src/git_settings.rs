@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use ralph_base::linux::own_program_for_others;
-use ralph_base::supervised::{Door, LOOP};
+use ralph_base::supervised::Door;
 use ralph_core::git::{Git, GitError};
 
 use super::{Source, text_path};
@@ -86,9 +86,7 @@ impl GitSettings {
     /// to the project's store.
     pub(super) fn through(&self, door: &Door) -> Vec<(String, String)> {
         let quoted = |word: &str| quoted(word.into());
-        // The keeper of git ends the filters too, and inside it could not see the loop.
-        let vars = door.vars.iter().filter(|(name, _)| name != LOOP);
-        let vars = vars.map(|(name, value)| format!("{name}={} ", quoted(value)));
+        let vars = door.vars.iter().map(|(name, value)| format!("{name}={} ", quoted(value)));
         let by = door.by.iter().map(|word| quoted(&word.to_string_lossy()) + " ");
         let by = own_program_for_others(&vars.chain(by).collect::<String>());
         let inside = |(_, key, command): (&str, &str, &str)| {
@@ -130,13 +128,13 @@ impl GitSettings {
 
     /// Returns the settings file of the loop's own git folder: all settings of the user's, because
     /// git over a copy reads no other file.
-    pub(super) fn of_own(&self, source: &Source) -> String {
+    pub(super) fn of_own(&self, source: &Source, door: &Door) -> String {
         let mut text = self.head();
         for (key, values) in self.of("system global local worktree") {
             values.iter().for_each(|value| text.push_str(&entry(&key, value)));
         }
         let ours = OF_OWN.map(|(key, value)| (key.to_owned(), value.to_owned()));
-        for (key, value) in ours.iter().chain(&source.filters) {
+        for (key, value) in ours.iter().chain(&self.through(door)) {
             text.push_str(&entry(key, value));
         }
         text + &self.large_files(source)

@@ -40,7 +40,7 @@ pub(super) fn write_own(copy: &Workspace, tip: Option<&str>) -> Result<(), Failu
     let head = tip.map_or_else(|| "ref: refs/heads/none".to_owned(), str::to_owned);
     let mut files = vec![
         ("HEAD", format!("{head}\n").into_bytes()),
-        ("config", copy.settings.of_own(source).into_bytes()),
+        ("config", copy.settings.of_own(source, &copy.doors.filters).into_bytes()),
         (ALTERNATES, format!("{}\n", source.objects().display()).into_bytes()),
     ];
     files.extend(shared_files(copy));
