@@ -198,11 +198,7 @@ fn watch(
     fault::point("loop.agent-ended");
     let (seen, took) = (live.session.seen(), begun.elapsed());
     unhooked(&seen).inspect(|agent| agent.note_tests(&seen));
-    if seen.unguarded_calls() > 0 {
-        let calls = counted(seen.unguarded_calls(), "call", "calls");
-        facts.second_look.unguarded =
-            Some(format!("unguarded for {calls}: {}", seen.unjudged.said));
-    }
+    facts.second_look.unguarded = said_unguarded(&seen).or(facts.second_look.unguarded.take());
     let tokens = seen.tokens.saturating_sub(live.tokens());
     live.book(&job.key, tokens);
     *facts.duration.get_or_insert_default() += took;
@@ -230,6 +226,13 @@ fn watched(turn: Turn, seen: &Stream, used: Used, live: LiveAgent, desk: &mut De
             Watched { session, totals: seen.totals(), said, ended: None, used }
         }
     }
+}
+
+/// What is said of calls that no hook judged.
+fn said_unguarded(seen: &Stream) -> Option<String> {
+    let calls = counted(seen.unguarded_calls(), "call", "calls");
+    let said = &seen.unjudged.said;
+    (seen.unguarded_calls() > 0).then(|| format!("unguarded for {calls}: {said}"))
 }
 
 /// Why an agent must be ended whose client says that hooks judge nothing any more.
