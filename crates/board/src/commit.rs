@@ -130,7 +130,13 @@ pub fn made_again(
         git = git.with_var(&format!("GIT_AUTHOR_{name}"), line());
     }
     let message = parts.next().unwrap_or_default();
-    let made = git.feed(&args, message.strip_suffix(b"\n").unwrap_or(message))?;
+    let message = message.strip_suffix(b"\n").unwrap_or(message);
+    let made = match git.feed(&args, message) {
+        Err(GitError::Failed { .. }) if !knows_user(&git) => {
+            git.feed(&[&FALLBACK_IDENTITY[..], &args].concat(), message)?
+        }
+        other => other?,
+    };
     Ok(String::from_utf8_lossy(&made).trim().to_owned())
 }
 

@@ -250,7 +250,10 @@ impl Workspace {
     /// Returns git for index and objects, which knows no work tree. New objects are in the project.
     pub fn store(&self) -> Git {
         let git = self.own_git(self.own.git.as_std_path());
-        let git = git.with_var("GIT_ALTERNATE_OBJECT_DIRECTORIES", self.own.git.join("objects"));
+        // The variable is a list; a quoted path may contain what separates its entries.
+        let lent = self.own.git.join("objects");
+        let lent = lent.as_str().replace('\\', "\\\\").replace('"', "\\\"");
+        let git = git.with_var("GIT_ALTERNATE_OBJECT_DIRECTORIES", format!("\"{lent}\""));
         git.with_var("GIT_OBJECT_DIRECTORY", self.source.objects())
     }
 

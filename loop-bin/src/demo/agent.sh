@@ -12,7 +12,7 @@ tool() {
 }
 
 hook() {
-    ! command -v "$1" >/dev/null || printf '{"session_id":"%s","cwd":"%s",%s}' "$session" "$PWD" "$2" | "$1"
+    ! command -v "$1" >/dev/null || printf '{"session_id":"%s","cwd":"%s",%s}' "$session" "$PWD" "$2" | "$1" --run
 }
 
 # Runs a command, unless the hook refuses it.

@@ -200,9 +200,11 @@ fn in_place_outside(
 
 /// Closes to other users what may hold secrets: the run's records, the agents' output, the journal.
 fn keep_private(run_dir: &state::RunDir, state: &StateDir) -> Result<(), Failure> {
-    let folders = [run_dir.root().to_owned(), state.logs(), state.sessions()];
-    for folder in folders.iter().filter(|folder| folder.exists()) {
-        cache::make_private(folder)?;
+    // In place, the records are elsewhere, and a link of ours leads there.
+    let records = run_dir.root().canonicalize_utf8();
+    let folders = records.into_iter().chain([state.logs(), state.sessions()]);
+    for folder in folders.filter(|folder| folder.exists()) {
+        cache::make_private(&folder)?;
     }
     for file in [state.journal(), state.failure_context(), state.sessions_log(), state.hook_error()]
     {

@@ -127,7 +127,7 @@ fn work_waits_while_a_folder_is_not_writable_and_no_file_changes() {
     let head = owned.0.repo.head();
     let folder = owned.0.repo.root().join("vendor");
     let why = format!("your checkout is unchanged: {folder} cannot be written (Permission denied)");
-    owned.run(&VENDOR).ended(0).says(&why).says("make it writable");
+    owned.run(&VENDOR).ended(8).says(&why).says("make it writable");
     let status = owned.0.repo.git(["status", "--porcelain"]);
     assert_eq!((owned.0.repo.head(), status), (head, String::new()));
     owned.run(&["status"]).ended(0).says("vendor cannot be written");
@@ -146,7 +146,7 @@ fn a_stuck_landing_is_finished_once_its_cause_is_fixed() {
     owned.0.repo.git(["config", "filter.f.required", "true"]);
     owned.0.repo.write(".git/info/attributes", "a.txt filter=f\n");
     let ran = owned.run(&VENDOR);
-    ran.ended(0).says("not all of your files could be restored: main cannot be updated");
+    ran.ended(8).says("not all of your files could be restored: main cannot be updated");
     let said = format!("{}{}", ran.out, ran.err);
     assert!(!said.contains("another process"), "{said}");
     assert_eq!(owned.0.repo.git(["status", "--porcelain"]), " D vendor/v.txt\n");
@@ -174,7 +174,7 @@ fn an_unwritable_folder_does_not_block_restoring_other_files() {
             assert_eq!(owned.0.repo.git(["status", "--porcelain"]), " M vendor/v.txt\n", "{point}");
             assert_eq!(owned.0.plan(), ONE, "{point}");
         } else {
-            ran.ended(0);
+            ran.ended(8);
             assert_eq!(owned.0.repo.git(["status", "--porcelain"]), "", "{point}");
         }
         owned.0.repo.chmod("vendor", 0o755);
