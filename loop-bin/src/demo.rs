@@ -20,6 +20,9 @@ const AGENT: &str = include_str!("demo/agent.sh");
 const PLAN: &str = include_str!("demo/plan.md");
 const TESTS: &str = include_str!("demo/tests.sh");
 
+/// With all its options, a command needs no completion; the script ignores them.
+const OPTIONS: &str = "-p --dangerously-skip-permissions --output-format stream-json --verbose";
+
 /// Runs the demo.
 pub(crate) fn run(env: &Env) -> Result<ExitCode, Failure> {
     let stamp = Timestamp::now().strftime("%Y%m%d-%H%M%S-%3f");
@@ -32,7 +35,7 @@ pub(crate) fn run(env: &Env) -> Result<ExitCode, Failure> {
     fs_err::write(&agent, AGENT)?;
     fs_err::set_permissions(&agent, std::fs::Permissions::from_mode(0o755))?;
     let flags = [
-        Flag::new("agent.command", format!("{} -p", quoted(&agent))),
+        Flag::new("agent.command", format!("{} {OPTIONS}", quoted(&agent))),
         Flag::new("agent.unguarded", "true"),
         Flag::new("verify.commands", "sh tests.sh"),
         Flag::new("limits.attempts_per_story", "2"),

@@ -104,6 +104,12 @@ pub fn signs_of_life(pid: i32) -> Vec<u8> {
     read.into_iter().flatten().flatten().collect()
 }
 
+/// Returns the first child of a process, if it has one.
+pub fn first_child(pid: i32) -> Option<i32> {
+    let children = file(pid, "task").join(pid.to_string()).join("children");
+    fs_err::read_to_string(children).ok()?.split_whitespace().next()?.parse().ok()
+}
+
 /// Returns how many threads this machine has; 0 without `/proc`.
 pub fn threads() -> u64 {
     let load = fs_err::read_to_string(Path::new(PROCESSES).join("loadavg")).unwrap_or_default();

@@ -49,7 +49,9 @@ pub(crate) fn publish_retry(server: &Server) -> Result<(), Failure> {
     let git = &server.git;
     if git.run(&["diff", "--quiet"]).is_err() {
         git.run(&["add", "--update"])?;
-        commit_plainly(git, &git.line(&["write-tree"])?, Some("HEAD"), "chore: reopen stories")?;
+        let tree = git.line(&["write-tree"])?;
+        let made = commit_plainly(git, &tree, Some("HEAD"), "chore: reopen stories")?;
+        git.run(&["update-ref", "HEAD", &made.commit])?;
     }
     let branch = git.line(&["symbolic-ref", "--short", "HEAD"])?;
     server.publish(&branch)?;

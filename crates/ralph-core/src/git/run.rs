@@ -161,7 +161,9 @@ fn wait(child: &mut Child, is_kept: bool, idle: Duration) -> io::Result<Option<E
         if let Some(status) = child.wait_timeout(PULSE.min(idle))? {
             return Ok(Some(status));
         }
-        let now = linux::signs_of_life(child.id().cast_signed());
+        // A keeper is busy even while git hangs.
+        let (pid, kept) = (child.id().cast_signed(), |pid| linux::first_child(pid).unwrap_or(pid));
+        let now = linux::signs_of_life(if is_kept { kept(pid) } else { pid });
         if now != last.0 {
             last = (now, Instant::now());
         }
