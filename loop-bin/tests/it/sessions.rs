@@ -22,7 +22,7 @@ fn plan(stories: usize) -> String {
 fn run(stage: &Stage, args: &[&str], tokens: u64, half: &str) -> Ran {
     let (hook, tokens) = (hook("ralph-on-stop"), tokens.to_string());
     let hook = ("STOP_HOOK", hook.as_str());
-    let vars = [hook, ("STORY_TOKENS", &tokens), ("WINDOW", "100000"), ("HALF", half)];
+    let vars = [hook, ("STORY_CONTEXT", &tokens), ("WINDOW", "100000"), ("HALF", half)];
     stage.run_env(&vars, args)
 }
 
@@ -138,7 +138,7 @@ fn a_session_ends_after_its_maximum_number_of_stories() {
 fn every_commit_of_a_shared_session_names_its_cost_or_that_it_is_unknown() {
     let stage = Stage::new("obeys-stop-hook", &plan(4));
     let hook = hook("ralph-on-stop");
-    let vars = [("STOP_HOOK", hook.as_str()), ("STORY_TOKENS", "10"), ("WINDOW", "100000")];
+    let vars = [("STOP_HOOK", hook.as_str()), ("STORY_CONTEXT", "10"), ("WINDOW", "100000")];
     let vars = [&vars[..], &[("HALF", ""), ("USAGE", "1000")]].concat();
     stage.run_env(&vars, &["--stories-per-session", "2"]).ended(0);
     let log = stage.repo.git(["log", "--reverse", "--format=%(trailers:key=Ralph-Cost,valueonly)"]);
