@@ -67,7 +67,11 @@ pub fn run_if_asked() -> Option<ExitCode> {
     let limits = given(LIMITS).and_then(|text| text.parse().ok()).unwrap_or_default();
     let loop_pid = given(LOOP).and_then(|pid| pid.parse().ok());
     Some(match to_keep(args) {
-        Ok(program) => keeper::keep(program, limits, loop_pid),
+        // Without the sandbox, a program may gain rights, by sudo for example.
+        Ok(program) => {
+            let is_confined = given(POLICY).is_some() && linux::confine_signals();
+            keeper::keep(program, limits, loop_pid, is_confined)
+        }
         Err(error) => not_started(&error),
     })
 }

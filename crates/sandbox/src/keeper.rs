@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
-use nix::sys::signal::kill;
+use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{Pid, getppid};
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM};
@@ -34,8 +34,13 @@ const GRACE: Duration = Duration::from_secs(2);
 const BEYOND_LIMITS: i32 = 125;
 
 /// Runs a program, and returns when nothing of it is left.
-pub(crate) fn keep(program: Command, limits: Limits, loop_pid: Option<i32>) -> ExitCode {
-    match run(program, limits, loop_pid) {
+pub(crate) fn keep(
+    program: Command,
+    limits: Limits,
+    loop_pid: Option<i32>,
+    is_confined: bool,
+) -> ExitCode {
+    match run(program, limits, loop_pid, is_confined) {
         Ok(WaitStatus::Signaled(_, signal, _)) => {
             let _ = signal_hook::low_level::emulate_default_handler(signal as i32);
             ExitCode::FAILURE
@@ -46,7 +51,12 @@ pub(crate) fn keep(program: Command, limits: Limits, loop_pid: Option<i32>) -> E
     }
 }
 
-fn run(mut program: Command, limits: Limits, loop_pid: Option<i32>) -> io::Result<WaitStatus> {
+fn run(
+    mut program: Command,
+    limits: Limits,
+    loop_pid: Option<i32>,
+    is_confined: bool,
+) -> io::Result<WaitStatus> {
     let (asked, killed) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
     let ignored = Arc::new(AtomicBool::new(false));
     let (mut bell, ringer) = UnixStream::pair()?;
@@ -77,20 +87,29 @@ fn run(mut program: Command, limits: Limits, loop_pid: Option<i32>) -> io::Resul
             Descendants::all().ask_to_end();
         }
         if killed.load(Ordering::SeqCst) || deadline.is_some_and(|end| Instant::now() >= end) {
-            Descendants::all().kill();
+            kill_all(is_confined);
             reap(child, &mut status);
             break;
         }
         if let Some(why) = limits.exceeded(Descendants::all()) {
             // While they are stopped, they start no others.
             Descendants::all().freeze();
-            Descendants::all().kill();
+            kill_all(is_confined);
             let _ = writeln!(io::stderr(), "ended: {why}");
             return Ok(WaitStatus::Exited(child, BEYOND_LIMITS));
         }
         let _ = bell.read(&mut [0; 64]);
     }
     status.ok_or_else(|| io::Error::other("it cannot be ended"))
+}
+
+/// Kills all descendants. One that forks without a pause is gone before its id is read, but cannot
+/// fork while a signal for everybody is sent; where signals are confined, everybody is ours.
+fn kill_all(is_confined: bool) {
+    if is_confined {
+        let _ = kill(Pid::from_raw(-1), Signal::SIGKILL);
+    }
+    Descendants::all().kill();
 }
 
 /// Reaps whatever has ended; returns whether a child is left.

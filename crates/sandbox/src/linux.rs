@@ -1,7 +1,7 @@
 //! What only Linux has: Landlock, without which nothing can be restricted, and ways to keep processes.
 
 #[cfg(target_os = "linux")]
-pub(crate) use landlock_rules::{kernel_abi, restrict};
+pub(crate) use landlock_rules::{confine_signals, kernel_abi, restrict};
 
 /// Returns the version of the kernel's interface.
 #[cfg(not(target_os = "linux"))]
@@ -12,6 +12,12 @@ pub(crate) fn kernel_abi() -> i32 {
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn restrict(_: &crate::Policy, _: &[std::path::PathBuf]) -> Result<(), String> {
     Err("only Linux has a sandbox".to_owned())
+}
+
+/// Makes signals of this process and its descendants reach only them; returns whether they do.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn confine_signals() -> bool {
+    false
 }
 
 /// Makes this process the parent of orphaned descendants. On other systems, a daemon could escape.
@@ -56,8 +62,8 @@ mod landlock_rules {
     use std::path::PathBuf;
 
     use landlock::{
-        ABI, Access, AccessFs, RestrictSelf, Ruleset, RulesetAttr, RulesetCreatedAttr,
-        RulesetError, Scope, path_beneath_rules,
+        ABI, Access, AccessFs, CompatLevel, Compatible, RestrictSelf, Ruleset, RulesetAttr,
+        RulesetCreatedAttr, RulesetError, RulesetStatus, Scope, path_beneath_rules,
     };
 
     use crate::Policy;
@@ -66,6 +72,14 @@ mod landlock_rules {
     pub(crate) fn kernel_abi() -> i32 {
         let status = RestrictSelf::default().no_new_privs(false).apply();
         status.map_or(0, |status| ABI::from(status.landlock) as i32)
+    }
+
+    /// Makes signals of this process and its descendants reach only them; returns whether they do.
+    pub(crate) fn confine_signals() -> bool {
+        let rules = Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
+        let rules = rules.scope(Scope::Signal).and_then(Ruleset::create);
+        let status = rules.and_then(|rules| rules.restrict_self());
+        status.is_ok_and(|status| status.ruleset == RulesetStatus::FullyEnforced)
     }
 
     /// Restricts this thread; paths that do not exist are skipped.

@@ -42,6 +42,28 @@ fn nothing_of_a_step_outlives_it() {
     }
 }
 
+/// It is gone before its id can be read; only a signal for everybody below the keeper meets it.
+#[test]
+fn a_process_that_forks_without_a_pause_ends_with_its_step() {
+    if !::sandbox::support().missing.is_empty() {
+        return;
+    }
+    let stage = Stage::new("works", ONE);
+    let (pid, stop) = (stage.note_path("pid"), stage.note_path("stop"));
+    let chain = format!("trap '' TERM\necho $$ >{pid}\n[ -e {stop} ] || sh \"$0\" &\n");
+    let chain = stage.repo.scratch().file("chain.sh", chain);
+    let agent = format!(
+        "cat >/dev/null; (cd /; setsid sh {chain} </dev/null >/dev/null 2>&1 &); \
+         until [ -s {pid} ]; do sleep 0.01; done; echo x >x.txt"
+    );
+    stage.run(&["--agent", &agent, "--verify", "true"]).ended(0).says("1 story landed");
+    let last = stage.note("pid");
+    std::thread::sleep(Duration::from_millis(300));
+    let later = stage.note("pid");
+    fs_err::write(stop, "").unwrap();
+    assert_eq!(last, later, "it goes on");
+}
+
 #[test]
 fn a_killed_loop_takes_every_step_along() {
     let stage = Stage::new("works", ONE);
