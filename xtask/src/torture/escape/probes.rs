@@ -147,7 +147,7 @@ pub(super) fn play(machine: &Machine, mode: Mode, found: &mut Found) -> Result<(
             found.note(line, Some(format!("it does not get out where the sandbox is off: {text}")));
         }
         let (mut wrong, mut out) = (Vec::new(), Vec::new());
-        for role in ROLES {
+        for role in mode.roles() {
             let key = (role.to_owned(), probe.id.clone());
             let is_open = probe.is_documented || probe.act.open.iter().any(|it| it == role);
             match (inside.tried.contains(&key), inside.out.contains(&key)) {
@@ -167,7 +167,7 @@ pub(super) fn play(machine: &Machine, mode: Mode, found: &mut Found) -> Result<(
         "probes, {}: {} probes in {} roles, {tried} tried, {documented} out as documented",
         mode.name(),
         probes.len(),
-        ROLES.len()
+        mode.roles().len()
     );
     Ok(())
 }
@@ -222,9 +222,9 @@ fn observe(machine: &Machine, mode: Mode, probes: &[Probe], is_on: bool) -> Resu
     }
     judge(&world, probes, &before, &mut observed)?;
     if is_on {
-        let done = ROLES.iter().filter(|role| world.path(&format!("notes/{role}.all")).exists());
+        let is_done = |role: &&str| world.path(&format!("notes/{role}.all")).exists();
         let said = world.read("loop.out");
-        ensure!(done.count() == ROLES.len(), "not every role was played:\n{said}");
+        ensure!(mode.roles().iter().all(is_done), "not every role was played:\n{said}");
     }
     Ok(observed)
 }

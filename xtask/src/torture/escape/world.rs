@@ -51,6 +51,12 @@ impl Mode {
         }
     }
 
+    /// The roles that there are: in place, nothing is set up.
+    pub(super) fn roles(self) -> Vec<&'static str> {
+        let is_there = |role: &&str| self == Self::Copy || *role != "setup";
+        ROLES.into_iter().filter(is_there).collect()
+    }
+
     pub(super) fn option(self) -> &'static str {
         match self {
             Self::Copy => "",
