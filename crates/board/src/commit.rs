@@ -131,13 +131,7 @@ pub fn made_again(
     }
     let message = parts.next().unwrap_or_default();
     let message = message.strip_suffix(b"\n").unwrap_or(message);
-    let made = match git.feed(&args, message) {
-        Err(GitError::Failed { .. }) if !knows_user(&git) => {
-            git.feed(&[&FALLBACK_IDENTITY[..], &args].concat(), message)?
-        }
-        other => other?,
-    };
-    Ok(String::from_utf8_lossy(&made).trim().to_owned())
+    Ok(made_by(&git, &args, message)?.0)
 }
 
 /// Commits a tree without hooks or signature; git does not need to read the files.
@@ -199,9 +193,15 @@ fn tree_commit(
     for parent in parents {
         args.extend(["-p", parent]);
     }
-    let (output, has_fallback_identity) = match git.feed(&args, message.as_bytes()) {
+    made_by(git, &args, message.as_bytes())
+}
+
+/// Runs a command of git that makes a commit. Returns the commit, and whether git had no identity
+/// of the user.
+fn made_by(git: &Git, args: &[&str], message: &[u8]) -> Result<(String, bool), GitError> {
+    let (output, has_fallback_identity) = match git.feed(args, message) {
         Err(GitError::Failed { .. }) if !knows_user(git) => {
-            (git.feed(&[&FALLBACK_IDENTITY[..], &args].concat(), message.as_bytes())?, true)
+            (git.feed(&[&FALLBACK_IDENTITY[..], args].concat(), message)?, true)
         }
         other => (other?, false),
     };

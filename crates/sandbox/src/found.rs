@@ -60,8 +60,8 @@ fn beside(folder: &Utf8Path) -> impl Iterator<Item = Utf8PathBuf> {
 pub(crate) fn holds_secret(file: &Path) -> bool {
     let Ok(text) = fs_err::read_to_string(file) else { return file.exists() };
     // Comments often show how a secret would be set.
-    let lines = text.lines().filter(|line| !line.trim_start().starts_with(['#', ';']));
-    lines.into_iter().any(|line| {
+    let mut lines = text.lines().filter(|line| !line.trim_start().starts_with(['#', ';']));
+    lines.any(|line| {
         let given = line.split_once('=').filter(|(_, value)| {
             let value = value.trim_matches([' ', '"', '\'']);
             !value.is_empty() && !value.starts_with('$')

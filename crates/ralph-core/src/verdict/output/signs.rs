@@ -123,9 +123,9 @@ fn gives_up(text: &str) -> bool {
 fn is_killed(text: &str) -> bool {
     let bare = text.strip_suffix(" (core dumped)").unwrap_or(text);
     let behind = text.split_once(": line ").map_or("", |(_, behind)| behind);
-    let told = behind.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, ' ' | ':'));
+    let message = behind.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, ' ' | ':'));
     let signals = ["Killed", "Terminated", "Aborted", "Segmentation fault"];
-    signals.iter().any(|signal| bare == *signal || told.starts_with(signal))
+    signals.iter().any(|signal| bare == *signal || message.starts_with(signal))
 }
 
 /// Returns whether a line names a failed test: `FAILED tests/test_cart.py::test_discount - …`,
