@@ -77,7 +77,12 @@ mod landlock_rules {
     /// Makes signals of this process and its descendants reach only them; returns whether they do.
     pub(crate) fn confine_signals() -> bool {
         let rules = Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
-        let rules = rules.scope(Scope::Signal).and_then(Ruleset::create);
+        // Every set of rules denies moves between folders, unless it allows them.
+        let rules =
+            rules.scope(Scope::Signal).and_then(|rules| rules.handle_access(AccessFs::Refer));
+        let rules = rules.and_then(Ruleset::create);
+        let rules =
+            rules.and_then(|rules| rules.add_rules(path_beneath_rules(["/"], AccessFs::Refer)));
         let status = rules.and_then(|rules| rules.restrict_self());
         status.is_ok_and(|status| status.ruleset == RulesetStatus::FullyEnforced)
     }

@@ -65,6 +65,15 @@ fn a_process_that_forks_without_a_pause_ends_with_its_step() {
 }
 
 #[test]
+fn a_step_moves_files_between_folders() {
+    let stage = Stage::new("works", ONE);
+    // `mv` would copy what cannot be moved; a hard link has no other way.
+    let move_one = "mkdir -p a b && echo x >a/x && ln a/x b/x && rm a/x";
+    let agent = format!("cat >/dev/null; {move_one}");
+    stage.run(&["--agent", &agent, "--verify", &format!("rm -r b; {move_one}")]).ended(0);
+}
+
+#[test]
 fn a_killed_loop_takes_every_step_along() {
     let stage = Stage::new("works", ONE);
     let note = hidden(stage.note_path("check").as_str());
