@@ -56,7 +56,7 @@ fn invalid_input_is_refused_before_anything_runs() {
 fn the_time_limit_ends_a_working_agent_and_costs_no_attempt() {
     let mut stage = Stage::new("hangs", TWO);
     stage.script("post_iteration", "echo $RALPH_OUTCOME >\"$AGENT_NOTES/outcome\"");
-    let ran = stage.run(&["--max-duration", "1", "--attempts", "1"]);
+    let ran = stage.run(&["--max-duration", "6", "--attempts", "1"]);
     ran.ended(6).says("the time limit for this run was reached");
     ran.says("US-001: ").says(" s agent time").says("finished (budget)");
     assert_eq!((stage.plan().as_str(), stage.note("outcome").as_str()), (TWO, "budget\n"));
@@ -86,7 +86,7 @@ fn a_usage_limit_is_waited_for_and_costs_no_attempt() {
 fn no_agent_starts_after_a_wait_used_up_the_time_limit() {
     let stage = Stage::new("works", TWO);
     let agent = "echo call >>\"$AGENT_NOTES/calls\"; echo 'usage limit reached'; exit 1";
-    let ran = stage.run(&["--max-duration", "1", "--agent", agent]);
+    let ran = stage.run(&["--max-duration", "6", "--agent", agent]);
     ran.ended(6).says("usage limit reached; waiting").says("finished (budget)");
     assert_eq!(stage.note("calls"), "call\n", "{}", ran.out);
 }
