@@ -1,23 +1,16 @@
-//! The command line: subcommands, and one flag for each configuration key that has one.
-//!
-//! The flags are generated from [`config::keys`], so each flag has a key and a variable.
+//! The command line: the flags of a run, and the subcommands of the table in `commands/`.
 
-use std::io;
 use std::process::ExitCode;
 
-use clap::{Arg, ArgAction, ArgMatches, Command, FromArgMatches, Subcommand, ValueHint};
+use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint};
 use ralph_base::env::Env;
-use ralph_project::config::{self, Config, Flag, Key, Kind, PullRequests};
-use toml::Value;
+use ralph_project::config::{Flag, PullRequests};
 
+use crate::boards::{fleet, requests};
+use crate::commands::{ALL, Call};
 use crate::exit::Failure;
-use crate::terminal::say;
-use crate::{
-    attempts, clean, complete, completions, demo, doctor, explain, fleet, here, in_task, init,
-    install, logs, mcp, plan_command, pr, report, request_merge, retry, run, sandboxed,
-    show_config, status, stop, stories, story_requests, suggest, tell, undo, verified,
-};
-use client::signals::Interrupts;
+use crate::flags::{flags_of_keys, given_flags};
+use crate::{here, in_task, run, suggest};
 
 const PLAN_FILE: &str = "plan-file";
 
@@ -37,123 +30,55 @@ Exit codes:
   130  interrupted (Ctrl-C, `ralph-loop stop --now`)
   143  terminated
 
+`ralph-loop NAME` runs `ralph-loop-NAME` from PATH where NAME is neither a subcommand nor a plan.
+
 Examples:
   ralph-loop demo
   ralph-loop --max-iterations 10 --verify 'cargo test'
   ralph-loop explain 'cd app && git push'";
 
-/// Runs a coding agent over a plan of stories and commits only work that passes its checks
-#[derive(Debug, Subcommand)]
-enum Request {
-    Init(init::Init),
-    Install(install::Install),
-    Uninstall(install::Uninstall),
-    Doctor(doctor::Doctor),
-    Stories(stories::Stories),
-    Status(status::Status),
-    Logs(logs::Logs),
-    Report(report::ReportCommand),
-    Pr(pr::Pr),
-    Plan(plan_command::PlanCommand),
-    Stop(stop::Stop),
-    Tell(tell::Tell),
-    /// Print every effective setting and where it comes from
-    #[command(after_help = "Takes the same flags as a run and shows what they would set.")]
-    Config,
-    Explain(explain::Explain),
-    Sandbox(sandboxed::Sandboxed),
-    Fleet(fleet::Fleet),
-    Attempts(attempts::Attempts),
-    Retry(retry::Retry),
-    Clean(clean::Clean),
-    Undo(undo::Undo),
-    Complete(complete::Complete),
-    Verified(verified::Verified),
-    RequestMerge(request_merge::RequestMerge),
-    /// Serve the agent's tools over MCP on stdin and stdout (for the agent's client)
-    Mcp,
-    Completions(completions::Completions),
-    /// Run four stories in a temporary project: a failing test, a refused push, a blocked story
-    Demo,
-}
-
 /// Runs the command that was given.
 pub(crate) fn perform(env: &Env, matches: &ArgMatches) -> Result<ExitCode, Failure> {
-    let Some((_, given)) = matches.subcommand() else {
-        let mut flags = given_flags(matches);
-        let plan = matches.get_one::<String>(PLAN_FILE);
-        flags.extend(plan.map(|path| Flag::new("loop.plan", path.clone())));
-        let project = here::project(env)?;
-        flags.extend(in_task::flags(env, project.root()));
-        let restored = run::start::restore_files(&project)?;
-        let config = here::config(&project, env, &flags)?;
-        if !in_task::end_with_task(env) {
-            if config.finish.pr == PullRequests::Story && !config.run.dry_run {
-                return story_requests::run(env, &config);
-            }
-            if !config.run.fleet.is_empty() {
-                return fleet::task(env, &config, &flags);
-            }
+    let Some((name, given)) = matches.subcommand() else { return start_run(env, matches) };
+    let row = ALL.iter().find(|row| row.name == name);
+    let row = row.ok_or_else(|| Failure::usage(format!("there is no subcommand {name}")))?;
+    (row.run)(&Call { env, given, line: &command() })
+}
+
+/// Runs the loop.
+fn start_run(env: &Env, given: &ArgMatches) -> Result<ExitCode, Failure> {
+    let mut flags = given_flags(given);
+    let plan = given.get_one::<String>(PLAN_FILE);
+    flags.extend(plan.map(|path| Flag::new("loop.plan", path.clone())));
+    let project = here::project(env)?;
+    flags.extend(in_task::flags(env, project.root()));
+    let restored = run::start::restore_files(&project)?;
+    let config = here::config(&project, env, &flags)?;
+    if !in_task::end_with_task(env) {
+        if config.finish.pr == PullRequests::Story && !config.run.dry_run {
+            return requests::run(env, &config);
         }
-        let mut preflight = run::start::preflight(env, &flags)?;
-        preflight.findings.extend(restored);
-        if preflight.config.run.dry_run {
-            return doctor::dry_run(&preflight);
+        if !config.run.fleet.is_empty() {
+            return fleet::task(env, &config, &flags);
         }
-        return run::run(env, preflight);
-    };
-    match Request::from_arg_matches(matches).map_err(Failure::usage)? {
-        Request::Init(init) => init.run(env),
-        Request::Install(install) => install.run(env),
-        Request::Uninstall(uninstall) => uninstall.run(env),
-        Request::Doctor(doctor) => doctor::run(env, &given_flags(given), doctor),
-        Request::Stories(stories) => stories.run(env),
-        Request::Status(status) => status.run(env),
-        Request::Logs(logs) => logs.run(env),
-        Request::Report(report) => report.run(env),
-        Request::Pr(pr) => pr.run(env),
-        Request::Plan(plan) => plan.run(env),
-        Request::Stop(stop) => stop.run(env),
-        Request::Tell(tell) => tell.run(env),
-        Request::Config => show_config::run(env, &given_flags(given)),
-        Request::Explain(explain) => explain.run(env),
-        Request::Sandbox(sandboxed) => sandboxed.run(env),
-        Request::Fleet(fleet) => fleet.run(env),
-        Request::Attempts(attempts) => attempts.run(env),
-        Request::Retry(retry) => retry.run(env),
-        Request::Clean(clean) => clean.run(env),
-        Request::Undo(undo) => undo.run(env),
-        Request::Complete(complete) => said(complete.answer(env, &until_asked_to_end()?)),
-        Request::Verified(verified) => said(verified.answer(env, &until_asked_to_end()?)),
-        Request::RequestMerge(request) => said(request.answer(env)),
-        Request::Mcp => mcp::run(env),
-        Request::Completions(completions) => completions.run(command()),
-        Request::Demo => demo::run(env),
     }
-}
-
-/// Returns a check for signals: once one has arrived, running checks are stopped too.
-fn until_asked_to_end() -> io::Result<impl Fn() -> bool> {
-    let interrupts = Interrupts::listen()?;
-    Ok(move || interrupts.signal().is_some())
-}
-
-/// Prints a command's answer.
-fn said(answer: Result<String, Failure>) -> Result<ExitCode, Failure> {
-    say(answer?);
-    Ok(ExitCode::SUCCESS)
+    let mut preflight = run::start::preflight(env, &flags)?;
+    preflight.findings.extend(restored);
+    if preflight.config.run.dry_run {
+        return run::start::dry_run(&preflight);
+    }
+    run::run(env, preflight)
 }
 
 /// The whole command line, from which the documentation is generated.
 pub(crate) fn command() -> Command {
-    let flags = flags_of_keys();
-    let hidden: Vec<Arg> = flags.iter().cloned().map(|flag| flag.hide(true)).collect();
-    let command = Command::new("ralph-loop")
+    Command::new("ralph-loop")
+        .about("Runs a coding agent over a plan of stories and commits only work that passes its checks")
         .version(env!("CARGO_PKG_VERSION"))
         .after_help(EXIT_CODES)
         .args_conflicts_with_subcommands(true)
         .arg(plan_file())
-        .args(flags)
+        .args(flags_of_keys())
         .arg(
             Arg::new("verbose")
                 .short('v')
@@ -161,119 +86,37 @@ pub(crate) fn command() -> Command {
                 .action(ArgAction::Count)
                 .global(true)
                 .help("Log decisions and their reasons to stderr; -vv for more [RUST_LOG]"),
-        );
-    Request::augment_subcommands(command)
-        .mut_subcommand("doctor", |doctor| doctor.args(&hidden))
-        .mut_subcommand("config", |config| config.args(&hidden))
+        )
+        .subcommands(subcommands())
+}
+
+fn subcommands() -> impl Iterator<Item = Command> {
+    ALL.iter().map(|row| (row.args)(Command::new(row.name)))
 }
 
 /// The positional argument for the plan. A word that might be a misspelt subcommand is refused.
 fn plan_file() -> Arg {
     let parse = |text: &str| -> Result<String, String> {
-        if text.contains(['.', '/']) || std::path::Path::new(text).is_file() {
+        if is_plan(text) {
             return Ok(text.to_owned());
         }
-        Err(suggest::instead_of(text, &Request::augment_subcommands(Command::new("ralph-loop"))))
+        Err(suggest::instead_of(text, subcommands().filter(|it| !it.is_hide_set())))
     };
     let arg =
         Arg::new(PLAN_FILE).value_name("PLAN").value_parser(parse).value_hint(ValueHint::FilePath);
     arg.conflicts_with("loop.plan").help("The plan to work on, as with --plan")
 }
 
-/// The flags for configuration keys.
-fn flags_of_keys() -> Vec<Arg> {
-    let default_of = Config::default().values();
-    config::keys().filter_map(|key| Some(flag_of(key, key.flag?, default_of(key)))).collect()
+/// Whether the first word of a command line names a plan.
+fn is_plan(text: &str) -> bool {
+    text.contains(['.', '/']) || std::path::Path::new(text).is_file()
 }
 
-/// The help heading for the flags of a settings table.
-fn heading(key: &Key) -> &'static str {
-    match key.name.split('.').next().unwrap_or_default() {
-        "loop" => "Run and plan",
-        "agent" => "Agent",
-        "verify" => "Checks",
-        "review" => "Review",
-        "limits" => "Limits",
-        "workspace" | "sandbox" => "The agent's copy of the project",
-        "commit" => "Commits",
-        "session" => "Sessions",
-        "hooks" => "Lifecycle scripts",
-        "finish" | "notify" => "Notifications and pull requests",
-        _ => "Guarding and rolling back",
-    }
-}
-
-/// A default value as a person would write it.
-fn shown(key: &Key, default: &Value) -> String {
-    match (key.kind, default) {
-        (Kind::Seconds, Value::Integer(seconds @ 1..)) if seconds % 3600 == 0 => {
-            format!("{}h", seconds / 3600)
-        }
-        (Kind::Seconds, Value::Integer(seconds @ 1..)) if seconds % 60 == 0 => {
-            format!("{}m", seconds / 60)
-        }
-        (Kind::Seconds, Value::Integer(seconds @ 1..)) => format!("{seconds}s"),
-        (Kind::Number, Value::Float(number)) => number.to_string(),
-        _ => default.to_string().trim_matches('"').to_owned(),
-    }
-}
-
-fn flag_of(key: &'static Key, name: &'static str, default: Option<Value>) -> Arg {
-    let default = match default.map(|value| shown(key, &value)).unwrap_or_default().as_str() {
-        "" | "[]" => String::new(),
-        text => format!(" [default: {text}]"),
-    };
-    let variable = key.env.map(|env| format!(" [{env}]")).unwrap_or_default();
-    let help = format!("{}{default}{variable}", key.help);
-    let mut flag = Arg::new(key.name).long(name).help(help).help_heading(heading(key));
-    if name == "max-cost" {
-        // The names that other loops use for it.
-        flag = flag.alias("budget");
-    }
-    match key.kind {
-        Kind::List => flag.action(ArgAction::Append).value_name("ITEM"),
-        // `--flag` alone means true; `--flag=false` overrides the file.
-        Kind::Switch => flag
-            .num_args(0..=1)
-            .require_equals(true)
-            .default_missing_value("true")
-            .value_name("BOOL"),
-        Kind::Seconds => flag.value_name("TIME"),
-        Kind::Integer | Kind::Number => flag.value_name("N"),
-        Kind::Text | Kind::Choice | Kind::Table => flag.value_name("VALUE"),
-    }
-}
-
-/// The values that were given for these flags.
-fn given_flags(matches: &ArgMatches) -> Vec<Flag> {
-    let keys = config::keys().filter(|key| key.flag.is_some());
-    keys.flat_map(|key| {
-        let values = matches.get_many::<String>(key.name).into_iter().flatten();
-        values.map(|value| Flag::new(key.name, value.clone())).collect::<Vec<_>>()
-    })
-    .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_flag_documents_and_accepts_its_default() {
-        let default_of = Config::default().values();
-        for key in config::keys().filter(|key| key.flag.is_some()) {
-            let default = default_of(key).unwrap();
-            let command = command();
-            let flag = command.get_arguments().find(|arg| arg.get_id() == key.name).unwrap();
-            let help = flag.get_help().unwrap().to_string();
-            let text = shown(key, &default);
-            let is_empty = matches!(text.as_str(), "" | "[]");
-            let says =
-                if is_empty { &["efaults to ", "empty means "][..] } else { &["[default: "] };
-            assert!(says.iter().any(|words| help.contains(words)), "{}: {help}", key.name);
-            let given = [Flag::new(key.name, text)];
-            let read = Config::from_parts("c", "", &Env::of([("", "")]), &given);
-            assert!(is_empty || read.unwrap() == Config::default(), "{}: {help}", key.name);
-        }
-    }
+/// Whether a program of the user's may answer to this first word, because nothing of ours does.
+pub(crate) fn is_free(word: &str) -> bool {
+    let is_ours = |row: &Command| row.get_name() == word;
+    !word.starts_with('-')
+        && word != "help"
+        && !is_plan(word)
+        && !subcommands().any(|it| is_ours(&it))
 }

@@ -3,7 +3,7 @@
 use camino::{Utf8Path, Utf8PathBuf};
 use ralph_base::env::Env;
 use ralph_base::state;
-use ralph_core::plan::{FindError, Format, Plan, Warning};
+use ralph_core::plan::{FindError, Format, Plan, State, Story, Warning};
 use ralph_project::config::{Config, Flag};
 use ralph_project::project::Project;
 use ralph_project::project_plan;
@@ -52,6 +52,27 @@ pub(crate) fn warnings(plan: &Plan) -> Vec<String> {
     let line =
         |warning: &Warning| format!("{}:{}: {}", shown(plan.path()), warning.line, warning.message);
     plan.warnings().iter().map(line).collect()
+}
+
+/// One line per story.
+pub(crate) fn story_lines(plan: &Plan) -> Vec<String> {
+    let width = plan.stories().iter().map(|story| story.id.chars().count()).max().unwrap_or(0);
+    let line = |story: &Story| {
+        let mark = match story.state {
+            State::Open => ' ',
+            State::Done => 'x',
+            State::Blocked => '!',
+        };
+        let mut text = format!("[{mark}] {:width$}  {}", story.id, story.title.trim());
+        if !story.depends.is_empty() {
+            text.push_str(&format!("  (after {})", story.depends.join(", ")));
+        }
+        if story.optional {
+            text.push_str("  (optional)");
+        }
+        format!("{text}  (line {})", story.line)
+    };
+    plan.stories().iter().map(line).collect()
 }
 
 /// The project's plan.

@@ -1,41 +1,25 @@
 //! `ralph-loop`: argv in, exit code out.
 
 mod args;
-mod attempts;
-mod clean;
-mod complete;
-mod completions;
-mod demo;
-mod doctor;
+mod boards;
+mod commands;
+mod detect;
+mod example;
 mod exit;
-mod explain;
-mod fleet;
+mod external;
+mod flags;
 mod forge;
 mod here;
 mod housekeeping;
+mod in_progress;
 mod in_task;
-mod init;
-mod install;
-mod logs;
-mod mcp;
 mod plan_choice;
-mod plan_command;
-mod pr;
+mod readable;
+mod record;
 mod report;
-mod request_merge;
-mod retry;
 mod run;
-mod sandboxed;
-mod show_config;
-mod status;
-mod stop;
-mod stories;
-mod story_requests;
 mod suggest;
-mod tell;
 mod terminal;
-mod undo;
-mod verified;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -49,9 +33,9 @@ fn main() -> ExitCode {
         return code;
     }
     let env = Env::process();
-    let mut typed: Vec<OsString> = std::env::args_os().collect();
-    if typed.get(1).is_some_and(|word| word == "take") {
-        typed.insert(1, "attempts".into());
+    let typed: Vec<OsString> = std::env::args_os().collect();
+    if let Some(failed) = external::become_it(&env, typed.get(1..).unwrap_or_default()) {
+        return exit::code(Err(failed));
     }
     let parse = |words| args::command().try_get_matches_from(typed.iter().take(words));
     // The first word is neither a subcommand nor a plan, so report that.

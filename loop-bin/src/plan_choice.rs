@@ -14,9 +14,7 @@ use run_history::RunHistory;
 
 use crate::exit::Failure;
 use crate::here;
-use crate::run::RunRecord;
-use crate::run::record::plan_of_run;
-use crate::run::start::run_dir;
+use crate::record::{RunRecord, plan_of_run, run_dir};
 use board::Books;
 use board::{Waiting, resolve};
 use work_copy::Source;

@@ -12,7 +12,7 @@ const MEANT: [(&[&str], &str); 2] = [
 ];
 
 /// What is said about a word that is neither a subcommand nor a file.
-pub(crate) fn instead_of(word: &str, command: &Command) -> String {
+pub(crate) fn instead_of(word: &str, subcommands: impl Iterator<Item = Command>) -> String {
     let typed = word.to_ascii_lowercase();
     if word.parse::<u64>().is_ok() {
         return format!("not a plan file; did you mean `ralph-loop --max-iterations {word}`?");
@@ -20,8 +20,8 @@ pub(crate) fn instead_of(word: &str, command: &Command) -> String {
     if let Some((_, instead)) = MEANT.iter().find(|(words, _)| words.contains(&&*typed)) {
         return format!("not a subcommand; {instead}");
     }
-    let names = command.get_subcommands().map(Command::get_name);
-    let likeness = |name: &str| strsim::jaro_winkler(&typed, name);
+    let names = subcommands.map(|row| row.get_name().to_owned());
+    let likeness = |name: &String| strsim::jaro_winkler(&typed, name);
     let nearest = names.max_by(|one, other| likeness(one).total_cmp(&likeness(other)));
     match nearest.filter(|name| likeness(name) > ALIKE) {
         Some(name) => format!("not a subcommand; did you mean `ralph-loop {name}`?"),

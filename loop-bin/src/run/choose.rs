@@ -9,14 +9,15 @@ use ralph_project::under_way::Attempt;
 use run_history::StoryTally;
 
 use super::attempt::{Assignment, Budget, Task, log_of};
+use super::context::update_loop_progress;
 use super::decide::{
-    Allowance, Finish, Outcome, Picked, agent_for, free_agents, limit_reached, pick, pick_only,
+    Allowance, Finish, Picked, agent_for, free_agents, limit_reached, pick, pick_only,
 };
-use super::record::update_loop_progress;
 use super::scripts::{self, NEXT_ITERATION, ScriptRequest};
 use super::state::{Conductor, Slot, UnderWay};
 use super::{discard, wait};
 use crate::exit::Failure;
+use crate::record::Outcome;
 use crate::saved::{self, SavedAttempt};
 use crate::terminal::{Tone, Worker, counted};
 use board::{PlanChanges, Tip};

@@ -10,11 +10,12 @@ use ralph_project::strikes::{add_lesson, record_failure};
 use run_history::failing::cause;
 
 use super::attempt::Left;
-use super::decide::{Discarding, Outcome, Then};
+use super::decide::Then;
 use super::land::{entry, keep, keep_rollbacks, report_saved};
 use super::notify::{Notice, notify};
 use super::state::{Conductor, UnderWay};
 use crate::exit::Failure;
+use crate::record::{Discarding, Outcome};
 use crate::saved;
 use crate::terminal::Tone;
 use board::PlanChanges;

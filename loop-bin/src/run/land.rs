@@ -19,10 +19,11 @@ use ralph_project::under_way::{Attempt, Phase};
 use super::attempt::{
     Facts, Left, Passed, Proof, Reviewed, refused_in, report_findings, rollbacks, set_phase,
 };
-use super::decide::{Finish, Outcome, run_elsewhere};
+use super::decide::{Finish, run_elsewhere};
 use super::scripts;
 use super::state::{Conductor, UnderWay};
 use crate::exit::Failure;
+use crate::record::Outcome;
 use crate::saved::{self, Account};
 use crate::terminal::{Tone, counted};
 use board::{Advance, LoopFile, Mark, NewCommit, PlanChanges};

@@ -8,7 +8,7 @@
 //! | choosing a story, starting its attempt, and handling the results | `choose.rs`, `settle.rs` |
 //! | landing, and attempts that do not land | `land.rs`, `discard.rs` |
 //! | the attempt itself, in its copy | `attempt/` |
-//! | constants of a run, and its record on disk | `record.rs` |
+//! | constants of a run, its clock and journal | `context.rs` |
 //! | lifecycle scripts, which agent or a wait, messages to the user, the end | `scripts.rs`, `wait.rs`, `notify.rs`, `wind_up.rs` |
 //! | merging what an attempt's hooks wrote | `take_over.rs` |
 //! | commits without a story | `records.rs` |
@@ -17,13 +17,13 @@
 mod attempt;
 mod choose;
 mod conductor;
+mod context;
 pub(crate) mod decide;
 mod discard;
 mod first;
 mod land;
 mod notify;
 mod planning;
-pub(crate) mod record;
 mod records;
 mod recover;
 mod scripts;
@@ -42,9 +42,8 @@ use ralph_project::config::Mode;
 
 use crate::exit::Failure;
 use conductor::conduct;
+pub(crate) use context::journal;
 use decide::Finish;
-pub(crate) use record::RunRecord;
-pub(crate) use recover::look_for_recovery;
 pub(crate) use scripts::folder as script_folder;
 use start::Preflight;
 

@@ -5,11 +5,12 @@ use std::path::PathBuf;
 
 use ralph_base::state::plan_name;
 
+use super::context::LEAST_TIME;
 use super::land::{advance, as_committed, blocked_marks};
-use super::record::{LEAST_TIME, is_work_left_in};
 use super::start::follow_waiting;
 use super::state::Conductor;
 use crate::exit::Failure;
+use crate::record::is_work_left_in;
 use board::{Advance, LoopFile, NewCommit, PlanChanges, Tip};
 use work_copy::Start;
 use work_copy::git_output::paths;

@@ -3,6 +3,7 @@
 //! The folder `custom` beside them is for the user's own programs, which scripts call by name; the loop
 //! itself does not.
 
+use crate::record::Outcome;
 use std::process::Command;
 
 use camino::{Utf8Path, Utf8PathBuf};
@@ -13,7 +14,6 @@ use ralph_project::client::Client;
 use ralph_project::config::{FailBehavior, Hooks, Mode, Seconds};
 use run_history::RunTally;
 
-use super::decide::Outcome;
 use super::state::Conductor;
 use work_copy::ONLY_WORKER;
 

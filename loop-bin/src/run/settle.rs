@@ -6,11 +6,12 @@ use ralph_project::strikes::record_failure;
 
 use super::attempt::{Course, Done, Ended, Left, Task, ToCheck, Used, from_user};
 use super::choose::{budget, is_still_there, messages};
-use super::decide::{Discarding, Finish, Next, Outcome, SessionEnd, Then, WorkEnd, after};
+use super::decide::{Finish, Next, SessionEnd, Then, WorkEnd, after};
 use super::scripts::ScriptRequest;
 use super::state::{Conductor, Slot, UnderWay};
 use super::{discard, land, planning, scripts, wait};
 use crate::exit::Failure;
+use crate::record::{Discarding, Outcome};
 use crate::saved;
 use crate::terminal::{Tone, Worker, printable};
 use board::Tip;

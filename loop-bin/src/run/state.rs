@@ -14,10 +14,11 @@ use ralph_project::under_way::{Attempt, Phase};
 use run_history::RunHistory;
 
 use super::attempt::{Course, Desk, Facts, Job, Passed, Report, Reporter, Task, attempt};
-use super::decide::{Discarding, Finish, Then};
-use super::record::{Context, RunRecord};
+use super::context::Context;
+use super::decide::{Finish, Then};
 use super::take_over::take_over;
 use crate::exit::Failure;
+use crate::record::{Discarding, RunRecord};
 use crate::terminal::{Tone, View};
 use board::{Board, Books, LoopFile};
 use work_copy::Source;

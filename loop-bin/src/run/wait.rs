@@ -11,9 +11,9 @@ use ralph_project::under_way::Attempt;
 
 use super::decide::{Finish, Trouble, free_agents, pause, pause_of};
 use super::notify::{Notice, notify};
-use super::record::Pause;
 use super::scripts::NEXT_ITERATION;
 use super::state::{Conductor, UnderWay, Waiting};
+use crate::record::Pause;
 use crate::terminal::{Tone, in_words};
 
 /// Whether another agent can continue until the limit resets.

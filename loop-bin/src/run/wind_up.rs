@@ -15,17 +15,18 @@ use run_history::{RunHistory, Situation};
 
 use super::attempt::release;
 use super::choose::report_changes_by_others;
+use super::context::update_loop_progress;
 use super::decide::{Ending, Finish};
 use super::notify::notify_end;
-use super::record::update_loop_progress;
 use super::records::{record_progress, show_receipts};
 use super::state::Conductor;
 use super::{scripts, settle, wait};
 use crate::exit::Failure;
+use crate::forge::pull_request;
 use crate::report::{situation, write};
 use crate::saved;
 use crate::terminal::{self, Tone, in_words};
-use crate::{here, housekeeping, pr};
+use crate::{here, housekeeping};
 
 /// The exit code if stories wait for a person on a branch of the loop's own, as for a blocked run.
 const WAITING: u8 = 8;
@@ -144,12 +145,12 @@ fn open_pull_request(
 ) -> Result<Option<String>, Failure> {
     // The branch may contain the work of earlier runs.
     let found = history.find(&format!("on {}", run.record.target));
-    let wanted = pr::is_wanted(&run.context.config) && run.record.tally.run.commits > 0;
+    let wanted = pull_request::is_wanted(&run.context.config) && run.record.tally.run.commits > 0;
     let Some(found) = found.filter(|_| wanted) else { return Ok(None) };
     let (git, plan) = (run.source.git(), run.books.load(&run.board)?);
     let report = history.report(&found, situation, &git)?;
     let repo = Repo::open(run.context.project.root())?;
-    let address = pr::open(&repo, &run.record.target, &plan, &report, false)?;
+    let address = pull_request::open(&repo, &run.record.target, &plan, &report, false)?;
     run.view.line(format!("pull request: {address}"));
     Ok(Some(address))
 }

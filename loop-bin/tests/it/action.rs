@@ -8,8 +8,8 @@ use crate::stage::{LOOP, PLAN, Ran};
 
 /// The demo's project.
 const STORIES: &str = "- [ ] US-001: Greet the world\n- [ ] US-002: Greet somebody by name\n- [ ] US-003: Say goodbye\n";
-const AGENT: &str = include_str!("../../src/demo/agent.sh");
-const TESTS: &str = include_str!("../../src/demo/tests.sh");
+const AGENT: &str = include_str!("../../src/commands/demo/agent.sh");
+const TESTS: &str = include_str!("../../src/commands/demo/tests.sh");
 
 /// A step of the action: its variables, and its script.
 #[derive(Default)]

@@ -1,5 +1,6 @@
 //! Suggestions for mistyped commands, shell completions, logs, and `ralph-loop explain`.
 
+use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
 
 use camino::Utf8Path;
@@ -28,6 +29,41 @@ fn a_mistyped_subcommand_gets_a_suggestion() {
             let (code, _, err) = ralph_loop(scratch.root(), &[&[word], rest].concat());
             assert_eq!((code, err.contains(command)), (2, true), "{word}: {err}");
         }
+    }
+}
+
+#[test]
+fn a_word_that_is_no_subcommand_and_no_plan_starts_the_users_program_of_that_name() {
+    let scratch = Scratch::new();
+    let says = |what: &str| format!("#!/bin/sh\necho \"{what}: $#: $*\"\ncat\nexit 7\n");
+    for name in ["tally", "status", "stat", "plans.md", "help"] {
+        scratch.script(&format!("bin/ralph-loop-{name}"), &says(name));
+    }
+    scratch.script("here/ralph-loop-planted", &says("planted"));
+    scratch.script("bin/ralph-loop-ends", "#!/bin/sh\nkill -TERM $$\n");
+    scratch.file("bin/ralph-loop-unmarked", "not a program");
+    let path = format!("here:.::{}:/usr/bin:/bin", scratch.path("bin"));
+    let run = |words: &[&str]| {
+        let mut command = program(LOOP, &scratch.path("here"));
+        command.args(words).env("PATH", &path).current_dir(scratch.path("here"));
+        run_with_input(&mut command, b"given")
+    };
+    let out = run(&["tally", "-v", "--help", "a b"]);
+    assert_eq!(out.status.code(), Some(7));
+    assert_eq!(String::from_utf8_lossy(&out.stdout), "tally: 3: -v --help a b\ngiven");
+    // One that resembles a subcommand is the user's all the same.
+    assert_eq!(run(&["stat"]).status.code(), Some(7));
+    assert_eq!(run(&["ends"]).status.signal(), Some(15));
+    // Subcommands, plans, plain files and relative folders of PATH are no such programs.
+    for words in [&["status", "--help"][..], &["plans.md", "--help"], &["help"]] {
+        let out = run(words);
+        assert_eq!(out.status.code(), Some(0), "{words:?}");
+        assert!(!String::from_utf8_lossy(&out.stdout).starts_with(words[0]), "{words:?}");
+    }
+    for word in ["unmarked", "planted"] {
+        let out = run(&[word]);
+        let err = String::from_utf8_lossy(&out.stderr).into_owned();
+        assert_eq!((out.status.code(), err.contains("neither a subcommand")), (Some(2), true));
     }
 }
 

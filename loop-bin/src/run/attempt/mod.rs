@@ -30,8 +30,8 @@ use ralph_project::project::Project;
 use ralph_project::strikes::HookRollback;
 use ralph_project::under_way::Attempt;
 
+use super::context::Context;
 use super::decide::{Allowance, WorkEnd};
-use super::record::Context;
 use crate::exit::Failure;
 use crate::saved::SavedAttempt;
 use crate::terminal::{Glimpse, Tone};

@@ -1,5 +1,6 @@
 //! Rebases an attempt's work onto a target that has moved, and checks it again.
 
+use crate::record::Outcome;
 use ralph_base::listing::first_few;
 use ralph_base::state;
 use ralph_project::under_way::Attempt;
@@ -7,7 +8,7 @@ use ralph_project::under_way::Attempt;
 use super::check::check;
 use super::prepare::prepare_copy;
 use super::{Desk, Job, Passed, Stopped};
-use crate::run::decide::{Outcome, WorkEnd};
+use crate::run::decide::WorkEnd;
 use work_copy::{Imported, Staged, Start, Workspace};
 
 /// Checks saved work on the target's current tip. If stories landed in between, a failure may be caused by them.

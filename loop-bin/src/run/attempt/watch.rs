@@ -19,8 +19,8 @@ use super::prepare::agent_variables;
 use super::unhooked::Unhooked;
 use super::{Course, Desk, Job, Report, StoryTokens, Used};
 use crate::exit::Failure;
+use crate::run::context::Context;
 use crate::run::decide::{Allowance, Owner};
-use crate::run::record::Context;
 use crate::terminal::{Glimpse, Tone, counted, seconds as seconds_of};
 use client::{
     AgentRun, Log, MEGABYTE, RunEnd, Session, SessionSoFar, Start, Stream, Supervision, Totals,

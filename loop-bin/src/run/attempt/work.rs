@@ -12,9 +12,8 @@ use super::prepare::{next_story, prepare_copy, prompt, working_session};
 use super::watch::{self, Watched, last_stop, set_phase, unmet};
 use super::{Assignment, Budget, Course, Desk, Ended, Job, Left, Stopped};
 use crate::exit::Failure;
-use crate::run::decide::{
-    Allowance, Judged, Outcome, WorkEnd, judge, last_test_run, without_changes,
-};
+use crate::record::Outcome;
+use crate::run::decide::{Allowance, Judged, WorkEnd, judge, last_test_run, without_changes};
 use crate::terminal::counted;
 use client::{AgentRun, SessionSoFar};
 use work_copy::in_place::restore_protected;

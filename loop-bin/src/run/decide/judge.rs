@@ -8,11 +8,10 @@ use ralph_core::plan::{AgentsPlan, State as StoryState};
 use ralph_project::claim::{Claim, ClaimStatus};
 use ralph_project::config::Limits;
 use ralph_project::strikes::{HookRollback, with_cause};
-use serde::{Deserialize, Serialize};
 
 use super::pause::{LONGEST_WAIT, Trouble, pause_of};
 use super::pick::{Allowance, Owner};
-use crate::saved::RETRY;
+use crate::record::Outcome;
 use crate::terminal::seconds;
 use client::signals::Signal;
 use client::{AgentRun, Refusal, RunEnd, Said, Stream, said};
@@ -54,51 +53,6 @@ impl WorkEnd {
     /// An ordinary failed attempt.
     pub(crate) fn failed(why: impl Into<String>) -> Self {
         Self::Failed(Outcome::Failed, why.into())
-    }
-}
-
-/// The outcome of an iteration; `post_iteration` and the journal get its name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Outcome {
-    Success,
-    Failed,
-    Timeout,
-    Blocked,
-    NoChanges,
-    Quota,
-    Interrupted,
-    Budget,
-    Handoff,
-    Partial,
-}
-
-impl Outcome {
-    pub(crate) fn word(self) -> &'static str {
-        match self {
-            Self::Success => "success",
-            Self::Failed => "failed",
-            Self::Timeout => "timeout",
-            Self::Blocked => "blocked",
-            Self::NoChanges => "no_changes",
-            Self::Quota => "quota",
-            Self::Interrupted => "interrupted",
-            Self::Budget => "budget",
-            Self::Handoff => "handoff",
-            Self::Partial => "partial",
-        }
-    }
-
-    /// Whether the next attempt continues the work after this outcome.
-    pub(crate) fn is_resumed(word: &str) -> bool {
-        let resumed = [Self::Quota, Self::Interrupted, Self::Budget, Self::Handoff, Self::Partial];
-        resumed.into_iter().any(|outcome| outcome.word() == word) || word == RETRY
-    }
-
-    /// Whether the next attempt resumes the client's session: if the agent was not at fault, its context
-    /// should not be paid for twice.
-    pub(crate) fn keeps_session(word: &str) -> bool {
-        [Self::Quota, Self::Interrupted, Self::Budget].iter().any(|outcome| outcome.word() == word)
     }
 }
 

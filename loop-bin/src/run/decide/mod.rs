@@ -5,17 +5,15 @@ mod finish;
 mod judge;
 mod pause;
 mod pick;
-mod recovery;
 mod step;
 mod stream_verdict;
 
 pub(crate) use elsewhere::run_elsewhere;
 pub(crate) use finish::{Ending, Finish};
-pub(crate) use judge::{Judged, Outcome, WorkEnd, judge, without_changes};
+pub(crate) use judge::{Judged, WorkEnd, judge, without_changes};
 pub(crate) use pause::{Trouble, pause, pause_of};
 pub(crate) use pick::{
     Allowance, Owner, Picked, agent_for, free_agents, limit_reached, pick, pick_only,
 };
-pub(crate) use recovery::{Found, FoundAttempt, Recovery, recovery, recovery_of};
-pub(crate) use step::{Discarding, Next, SessionEnd, Then, after, fail};
+pub(crate) use step::{Next, SessionEnd, Then, after, fail};
 pub(crate) use stream_verdict::{last_test_run, test_run};

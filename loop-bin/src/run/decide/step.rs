@@ -3,11 +3,11 @@
 
 use ralph_base::state::StoryKey;
 use ralph_project::config::Limits;
-use serde::{Deserialize, Serialize};
 
 use super::finish::Finish;
-use super::judge::{Outcome, WorkEnd};
+use super::judge::WorkEnd;
 use super::pause::Trouble;
+use crate::record::{Discarding, Outcome};
 use crate::terminal::counted;
 use client::signals::Signal;
 use run_history::Tally;
@@ -34,25 +34,6 @@ pub(crate) enum Next {
     Discard(Discarding, Then),
     /// End the run and leave the attempt unfinished, as after a kill: the next start checks and lands it.
     Leave(Signal),
-}
-
-/// An attempt that does not land. It is on disk while being saved, because it has been counted.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Discarding {
-    pub(crate) outcome: Outcome,
-    pub(crate) why: String,
-    /// Why the story is given up, if it is.
-    pub(crate) set_aside: Option<String>,
-}
-
-impl Discarding {
-    pub(crate) fn new(outcome: Outcome, why: &str) -> Self {
-        Self { outcome, why: why.to_owned(), set_aside: None }
-    }
-
-    pub(crate) fn interrupted() -> Self {
-        Self::new(Outcome::Interrupted, "interrupted")
-    }
 }
 
 /// What to do after an attempt has been saved.

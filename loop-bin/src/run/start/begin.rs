@@ -7,10 +7,9 @@ use std::sync::Mutex;
 use std::sync::{Arc, mpsc};
 
 use camino::{Utf8Path, Utf8PathBuf};
-use jiff::Timestamp;
 use nix::sys::signal::{Signal, raise};
 use ralph_base::env::Env;
-use ralph_base::state::{self, Held, Id, Lock, LockError, StateDir, name_of_worker};
+use ralph_base::state::{self, Id, Lock, StateDir, name_of_worker};
 use ralph_core::git::Repo;
 use ralph_project::config::{Config, Flag, Mode, PullRequests};
 use ralph_project::project::Project;
@@ -20,49 +19,18 @@ use run_history::LOOP;
 
 use super::preflight::Preflight;
 use crate::exit::Failure;
+use crate::readable::last_lines;
+use crate::record::{RunRecord, leave_message, run_name, slot_dirs, take_lock};
 use crate::run::attempt::Desk;
-use crate::run::record::{Clock, Context, RunRecord, slot_dirs};
+use crate::run::context::{Clock, Context};
 use crate::run::state::{Conductor, Slot};
 use crate::saved;
 use crate::terminal::{Asked, View};
-use crate::{here, in_task, logs, tell};
+use crate::{here, in_task};
 use board::Books;
 use client::signals::Interrupts;
 use ralph_project::finding::Finding;
 use work_copy::{ONLY_WORKER, Workspace, cache};
-
-/// Returns a name that sorts by time and is unique on this machine.
-pub(crate) fn run_name() -> String {
-    format!("{}-{}", Timestamp::now().strftime("%Y%m%d-%H%M%S"), std::process::id())
-}
-
-/// Takes the project's lock, or reports its holder.
-pub(crate) fn take_lock(run_dir: &state::RunDir, doing: &str) -> Result<Lock, Failure> {
-    take(&run_dir.lock(), doing)
-}
-
-/// Takes a lock, or reports its holder.
-pub(crate) fn take(lock: &Utf8Path, doing: &str) -> Result<Lock, Failure> {
-    match Lock::take(lock, doing) {
-        Ok(lock) => Ok(lock),
-        Err(LockError::Held(held)) => Err(Failure::Locked(held_by(&held).into())),
-        Err(error) => Err(error.into()),
-    }
-}
-
-/// The process that holds the project, if any.
-pub(crate) fn holder(run_dir: &state::RunDir) -> Option<Held> {
-    Lock::holder(&run_dir.lock()).or_else(|| Lock::holder(&run_dir.requests_lock()))
-}
-
-/// Names that process, and says what to do.
-pub(crate) fn held_by(held: &Held) -> String {
-    let who = held.by.as_ref().map(|by| format!(" (process {})", by.pid)).unwrap_or_default();
-    format!(
-        "another ralph-loop{who} is running in this project; wait for it to finish, or end it \
-         with `ralph-loop stop` (after its story) or `ralph-loop stop --now`"
-    )
-}
 
 /// In place an agent can write to the git folder, so the run's files move out of it, and a link takes their
 /// place. If the rename fails (another file system), they stay.
@@ -284,8 +252,8 @@ fn act(context: &Context) -> impl Fn(Asked) -> String + Send + 'static {
                 .map_err(io::Error::from),
             Asked::Stop { now: false } => state::replace(&run_dir.stop_request(), run.as_bytes())
                 .map(|()| "the run stops after the current story".to_owned()),
-            Asked::Tell(text) => tell::leave(&run_dir, &text).map(str::to_owned),
-            Asked::Log(log) => logs::last_lines(&log),
+            Asked::Tell(text) => leave_message(&run_dir, &text).map(str::to_owned),
+            Asked::Log(log) => last_lines(&log),
             Asked::Quit => {
                 Ok("the run continues without the live view; `ralph-loop status --watch` \
                                shows it and `ralph-loop stop` stops it"

@@ -16,15 +16,15 @@ use ralph_project::project_plan;
 use ralph_project::under_way::Attempt;
 use run_history::{LOOP, RunHistory};
 
-use super::begin::take_lock;
 use super::plan_file::{find_plan, plan_of_attempt};
-use super::preflight::{Preflight, run_dir};
+use super::preflight::Preflight;
 use super::programs::{flaw_in_command, look_for_programs};
+use crate::detect::add_checks;
+use crate::example::example_in;
 use crate::exit::Failure;
-use crate::run::RunRecord;
+use crate::here;
+use crate::record::{RunRecord, attempts_left, run_dir, take_lock};
 use crate::run::attempt::template;
-use crate::run::record::attempts_left;
-use crate::{here, init};
 use board::{Board, Books, progress_path, resolve};
 use client::ClientOptions;
 use ralph_project::finding::Finding;
@@ -44,7 +44,7 @@ pub(crate) fn preflight(env: &Env, given: &[Flag]) -> Result<Preflight, Failure>
         return Err(Failure::usage(flaw));
     }
     let mut flags = given.to_vec();
-    let mut findings = init::add_checks(&project, env, &mut config, &mut flags)?;
+    let mut findings = add_checks(&project, env, &mut config, &mut flags)?;
     findings.extend(restored);
     let plan = find_plan(&project, env, &plan_of_attempt(&project, &config)?)?;
     if let Some(plan) = &plan
@@ -78,7 +78,7 @@ pub(crate) fn preflight(env: &Env, given: &[Flag]) -> Result<Preflight, Failure>
             let source = &workspace.source;
             let books = Books::of(plan.path(), &project, &config, source, &run_dir);
             let plan = books.load(&target)?;
-            findings.extend(init::example_in(&plan).map(Finding::Problem));
+            findings.extend(example_in(&plan).map(Finding::Problem));
             Some(plan)
         }
         plan => plan,

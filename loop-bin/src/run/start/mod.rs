@@ -3,6 +3,7 @@
 
 mod baseline;
 mod begin;
+mod dry_run;
 mod examine;
 mod outline;
 mod plan_file;
@@ -12,8 +13,9 @@ mod take_waiting;
 
 pub(crate) use baseline::{examine_copy, failed_before, findings, run_baseline};
 pub(super) use begin::desk;
-pub(crate) use begin::{held_by, holder, run_name, start, take, take_lock};
+pub(crate) use begin::start;
+pub(crate) use dry_run::{all_findings, dry_run, end_of, show};
 pub(crate) use examine::{name_in_branch, preflight, restore_files};
-pub(crate) use preflight::{Preflight, run_dir};
+pub(crate) use preflight::Preflight;
 pub(crate) use programs::{hooks_that_fail, troubles};
 pub(crate) use take_waiting::{follow_waiting, take_waiting};

@@ -12,11 +12,11 @@ use run_history::{REQUESTS, RunHistory};
 
 use super::preflight::Preflight;
 use crate::exit::Failure;
-use crate::run::RunRecord;
+use crate::forge::find_forge;
+use crate::here;
+use crate::record::RunRecord;
 use crate::saved;
-use crate::stories::lines as story_lines;
 use crate::terminal::{counted, dollars, in_words};
-use crate::{here, story_requests};
 use board::Waiting;
 use ralph_project::finding::Finding;
 use work_copy::doors;
@@ -35,7 +35,8 @@ impl Preflight {
             findings.push(good("planning: the agent only writes the plan".to_owned()));
         }
         if let Some(plan) = &self.plan {
-            let lines = story_lines(plan).into_iter().map(|line| format!("\n         {line}"));
+            let lines =
+                here::story_lines(plan).into_iter().map(|line| format!("\n         {line}"));
             findings.push(good(stories(plan) + &lines.collect::<String>()));
             findings.extend(here::warnings(plan).into_iter().map(Finding::Note));
         }
@@ -105,7 +106,7 @@ impl Preflight {
         let LoopSettings { story, branch, .. } = &self.config.run;
         let (root, git) = (self.project.root(), self.workspace.source.git());
         let find = || {
-            let (_, forge) = story_requests::find_forge(root, &git, branch)?;
+            let (_, forge) = find_forge(root, &git, branch)?;
             forge.request_of(root, REQUESTS).map(drop)
         };
         let missing = if story.is_empty() { find().err() } else { None };

@@ -10,8 +10,8 @@ use ralph_project::project::Project;
 
 use crate::exit::Failure;
 use crate::here;
+use crate::record::attempts_left;
 use crate::run::attempt::{review_template, template};
-use crate::run::record::attempts_left;
 use board::progress_path;
 
 /// The plan; `None` if planning is to write it.

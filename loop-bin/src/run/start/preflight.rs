@@ -1,17 +1,15 @@
 //! The result of examining the project, before anything is changed.
 
 use ralph_base::state::RunDir;
-use ralph_core::git::Repo;
 use ralph_core::plan::Plan;
 use ralph_project::config::{Config, Flag, Mode};
 use ralph_project::project::Project;
 use run_history::RunHistory;
 
-use crate::exit::Failure;
 use board::Board;
 use client::ClientOptions;
 use ralph_project::finding::Finding;
-use work_copy::{Workspace, text_path};
+use work_copy::Workspace;
 
 /// The examined project.
 pub(crate) struct Preflight {
@@ -56,9 +54,4 @@ impl Preflight {
     pub(super) fn problem(&mut self, text: String) {
         self.findings.push(Finding::Problem(text));
     }
-}
-
-/// The run's folder in the git folder.
-pub(crate) fn run_dir(repo: &Repo) -> Result<RunDir, Failure> {
-    Ok(RunDir::in_git_folder(text_path(repo.git_dir())?))
 }

@@ -19,8 +19,9 @@ use ralph_project::install::HOOK_NAMES;
 use super::plan_file::find_plan;
 use super::preflight::Preflight;
 use crate::exit::Failure;
+use crate::forge::pull_request;
+use crate::here;
 use crate::run::scripts::broken;
-use crate::{here, pr};
 use client::{ClientOptions, folder_of_this_program, is_executable};
 use work_copy::doors::Doors;
 
@@ -85,8 +86,8 @@ pub(super) fn look_for_programs(
         preflight.note(wrong);
     }
     if preflight.config.run.mode == Mode::Building {
-        if pr::is_wanted(&preflight.config)
-            && let Err(why) = pr::way(repo, &preflight.target.branch)
+        if pull_request::is_wanted(&preflight.config)
+            && let Err(why) = pull_request::way(repo, &preflight.target.branch)
         {
             preflight.note(format!("this run will end without a pull request: {why}"));
         }

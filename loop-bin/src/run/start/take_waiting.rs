@@ -9,8 +9,9 @@ use ralph_project::strikes::record_failure;
 use ralph_project::under_way::Attempt;
 
 use crate::exit::Failure;
+use crate::record::Outcome;
 use crate::run::attempt::{Job, Passed, Stopped, check, commit, lay_over, prepare_copy};
-use crate::run::decide::{Outcome, WorkEnd};
+use crate::run::decide::WorkEnd;
 use crate::run::state::Conductor;
 use crate::terminal::counted;
 use board::Advance;

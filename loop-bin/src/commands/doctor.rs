@@ -1,0 +1,136 @@
+//! `ralph-loop doctor`: finds every problem that a start would find, without an agent, makes the copy and runs the
+//! checks in it.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use ralph_base::env::Env;
+use ralph_base::state;
+use ralph_base::supervised::{self, CheckEnd};
+use ralph_project::config::{Baseline, LoopSettings, Mode};
+
+use super::Subcommand;
+use crate::exit::Failure;
+use crate::flags::RunFlags;
+use crate::here;
+use crate::plan_choice::with_plan_of_run;
+use crate::record::{is_work_left_in, take_lock};
+use crate::run::start::{
+    Preflight, all_findings, end_of, examine_copy, findings, hooks_that_fail, preflight, show,
+    troubles,
+};
+use crate::terminal::View;
+use board::{Tip, progress_path};
+use client::signals::Interrupts;
+use ralph_project::finding::Finding;
+use work_copy::Start;
+
+pub(super) const COMMAND: Subcommand = Subcommand {
+    name: "doctor",
+    args: Doctor::augment_args,
+    run: |call| run(call.env, call.parsed()?),
+};
+
+/// Check git, agent, hooks, config and plan, and suggest fixes
+#[derive(Debug, Args)]
+#[command(after_help = "Takes the same flags as a run and checks the run that they would start.")]
+pub(crate) struct Doctor {
+    /// Do not make a copy to run the setup and the checks in
+    #[arg(long)]
+    no_checks: bool,
+    #[command(flatten)]
+    flags: RunFlags,
+}
+
+/// Runs all examinations.
+fn run(env: &Env, Doctor { no_checks, flags }: Doctor) -> Result<ExitCode, Failure> {
+    let with_checks = !no_checks;
+    let mut findings = Vec::new();
+    let flags = with_plan_of_run(flags.0, &here::project(env)?)?;
+    match preflight(env, &flags) {
+        Ok(mut preflight) => {
+            findings.extend(all_findings(&preflight)?);
+            if !findings.iter().any(Finding::is_problem) {
+                findings.extend(try_to_escape(&preflight)?);
+                let Preflight { options, config, workspace, .. } = &preflight;
+                findings.extend(hooks_that_fail(options, config, &workspace.doors)?);
+            }
+            findings.iter().for_each(show);
+            let problems = findings.iter().filter(|finding| finding.is_problem()).count();
+            if with_checks && problems > preflight.problems_beside_checks {
+                show(&Finding::Note("fix the problems first: the checks were not run".to_owned()));
+            } else if with_checks {
+                let tried = try_checks(env, &mut preflight)
+                    .unwrap_or_else(|failure| vec![Finding::Problem(failure.to_string())]);
+                tried.iter().for_each(show);
+                findings.extend(tried);
+            }
+        }
+        Err(failure) => {
+            let mut all = troubles(env, &flags);
+            if !all.contains(&failure.to_string()) {
+                all.insert(0, failure.to_string());
+            }
+            findings.extend(all.into_iter().map(Finding::Problem));
+            findings.iter().for_each(show);
+        }
+    }
+    end_of(&findings)
+}
+
+/// Makes the copy and runs the checks in it, as a start does, unless it holds unfinished work.
+fn try_checks(env: &Env, preflight: &mut Preflight) -> Result<Vec<Finding>, Failure> {
+    let Preflight { project, config, run_dir, plan, workspace, target, .. } = preflight;
+    let is_planning = config.run.mode == Mode::Planning;
+    if is_planning || config.verify.commands.is_empty() || config.verify.baseline == Baseline::Skip
+    {
+        return Ok(Vec::new());
+    }
+    let busy = "the checks were not run, because the copy is in use: a run is under way, or the \
+                next run will continue an interrupted attempt";
+    let lock = take_lock(run_dir, "examining");
+    if lock.is_err() || is_work_left_in(workspace.root(), run_dir)? {
+        return Ok(vec![Finding::Note(busy.to_owned())]);
+    }
+    let (interrupts, view) = (Interrupts::listen()?, View::new(env, &LoopSettings::default(), 1));
+    let stop = || interrupts.signal().is_some();
+    let Tip { commit: tip, branch, .. } = target.tip()?;
+    let path = plan.as_ref().map(|plan| plan.path().to_owned()).unwrap_or_default();
+    let progress = progress_path(&config.run, project.root(), &path);
+    let books = [&path, &progress];
+    let start = Start { tip: tip.as_deref(), branch: &branch, books };
+    let checks = examine_copy(workspace, config, &view, start, &stop)?;
+    view.close();
+    Ok(findings(&checks, config, &workspace.doors))
+}
+
+/// Proves that the sandbox works: a write to the project from inside must fail.
+fn try_to_escape(preflight: &Preflight) -> Result<Option<Finding>, Failure> {
+    let (doors, state) = (&preflight.workspace.doors, preflight.project.own_state());
+    if !doors.are_sandboxed() || preflight.workspace.is_in_place {
+        return Ok(None);
+    }
+    doors.create_folders()?;
+    let target = state.root().with_file_name(format!(".ralph-escape-{}", std::process::id()));
+    let inside = doors.state.join("escape");
+    let script = "echo inside >\"$0\" && ! echo outside >\"$1\"";
+    let mut shell = doors.checks.command("sh");
+    shell.args(["-c", script, inside.as_str(), target.as_str()]);
+    let (end, said) = supervised::run(shell, b"", None, &|| false, None)?;
+    let has_escaped = target.exists();
+    for file in [target, inside] {
+        state::remove_if_there(file)?;
+    }
+    if has_escaped && !preflight.config.sandbox.write.is_empty() {
+        let text = "[sandbox] write lets attempts write to the project".to_owned();
+        return Ok(Some(Finding::Note(text)));
+    }
+    Ok(Some(if has_escaped || end != CheckEnd::Exited(Some(0)) {
+        Finding::Problem(format!(
+            "the sandbox does not work here: {}; start with --sandbox off to do without it",
+            if has_escaped { "a write to the project got through" } else { said.trim() }
+        ))
+    } else {
+        Finding::Good("sandbox tested: it refused a write to the project".to_owned())
+    }))
+}
