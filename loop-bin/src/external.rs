@@ -8,7 +8,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use client::is_executable;
 use ralph_base::env::Env;
 
-use crate::args;
+use crate::commands::is_free;
 use crate::exit::Failure;
 
 /// Replaces this process with the program that the first word names, so that its arguments, exit code
@@ -16,7 +16,7 @@ use crate::exit::Failure;
 #[expect(clippy::disallowed_methods, reason = "a program of the user's replaces this process")]
 pub(crate) fn become_it(env: &Env, words: &[OsString]) -> Option<Failure> {
     let (name, rest) = words.split_first()?;
-    let name = name.to_str().filter(|name| args::is_free(name))?;
+    let name = name.to_str().filter(|name| is_free(name))?;
     let program = find(name, &env.get("PATH").unwrap_or_default())?;
     let error = Command::new(&program).args(rest).exec();
     Some(Failure::because(format!("cannot start {program}: {error}")))

@@ -37,7 +37,7 @@ fn main() -> ExitCode {
     if let Some(failed) = external::become_it(&env, typed.get(1..).unwrap_or_default()) {
         return exit::code(Err(failed));
     }
-    let parse = |words| args::command().try_get_matches_from(typed.iter().take(words));
+    let parse = |words| commands::command().try_get_matches_from(typed.iter().take(words));
     // The first word is neither a subcommand nor a plan, so report that.
     let is_first = |error: &clap::Error| error.kind() == ErrorKind::ValueValidation;
     let matches = match parse(typed.len()) {

@@ -11,6 +11,7 @@ mod book;
 mod ci;
 mod dist;
 mod e2e;
+mod extensions;
 mod guard;
 mod install;
 mod linux;
@@ -18,7 +19,6 @@ mod nightly;
 mod pages;
 mod plugin;
 mod run;
-#[cfg(test)]
 mod tidy;
 mod torture;
 mod trial;
@@ -47,6 +47,8 @@ enum Task {
     Dist,
     /// The real client with our hooks against a scripted model; needs node, npm and the registry.
     E2e(e2e::E2e),
+    /// Removes each extension in a copy of the tree, and checks that the rest compiles.
+    Extensions(extensions::Extensions),
     /// How well the guard judges the labelled commands.
     Guard,
     /// Build the hooks and register them with the client, by `ralph-loop install`.
@@ -93,6 +95,7 @@ fn perform(task: Task) -> anyhow::Result<()> {
         Task::Ci => ci::run(),
         Task::Dist => dist::run().map(drop),
         Task::E2e(arguments) => e2e::run(&arguments),
+        Task::Extensions(arguments) => extensions::run(&arguments),
         Task::Guard => guard::run(),
         Task::Install(arguments) => install::run("install", &arguments.arguments),
         Task::Nightly { seed } => nightly::run(seed),

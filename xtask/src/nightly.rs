@@ -17,7 +17,8 @@ const CAMPAIGNS: [&str; 7] = [
     "person-undisturbed --rounds 200",
 ];
 
-const TASKS: [&str; 9] = [
+const TASKS: [&str; 10] = [
+    "extensions",
     "torture escape --binaries target/dist",
     "e2e --binaries target/dist",
     // Only an older client has tasks and teammates.

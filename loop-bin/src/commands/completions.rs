@@ -5,14 +5,14 @@ use std::process::ExitCode;
 use clap::{Args, Command};
 use clap_complete::{Shell, generate};
 
-use super::Subcommand;
+use super::{Subcommand, command};
 use crate::exit::Failure;
 use crate::terminal::say_as_it_is;
 
 pub(super) const COMMAND: Subcommand = Subcommand {
     name: "completions",
     args: Completions::augment_args,
-    run: |call| call.parsed::<Completions>()?.run(call.line.clone()),
+    run: |call| call.parsed::<Completions>()?.run(command()),
 };
 
 /// Print a script that completes commands and flags in your shell

@@ -10,14 +10,14 @@ use ralph_core::git::{Git, Repo};
 use ralph_core::plan::{Plan, State};
 
 use super::Subcommand;
-use crate::boards::fleet;
+use crate::boards::fleet::{self, Server};
 use crate::exit::Failure;
 use crate::here;
 use crate::plan_choice::{PlanChoice, plan_with_work};
 use crate::record::{RunRecord, run_dir, take_lock};
 use crate::saved::{self, Account, SavedAttempt};
 use crate::terminal::say;
-use board::resolve;
+use board::{commit_plainly, resolve};
 use work_copy::git_output::base_of;
 
 pub(super) const COMMAND: Subcommand = Subcommand {
@@ -84,7 +84,7 @@ impl Retry {
             let begins: String = begins.collect();
             say(format!("{story} is open again; the {who} will work on it{begins}."));
         }
-        server.as_ref().map_or(Ok(()), fleet::publish_retry)?;
+        server.as_ref().map_or(Ok(()), publish_retry)?;
         Ok(ExitCode::SUCCESS)
     }
 
@@ -156,4 +156,20 @@ fn begin_with(
     let parents: Vec<&str> = base.as_deref().into_iter().collect();
     saved::keep(git, root, &tree, &parents, &account)?;
     Ok(())
+}
+
+/// Pushes the reopened plan, and what the next attempt begins with, to the server.
+fn publish_retry(server: &Server) -> Result<(), Failure> {
+    let git = &server.git;
+    if git.run(&["diff", "--quiet"]).is_err() {
+        git.run(&["add", "--update"])?;
+        let tree = git.line(&["write-tree"])?;
+        let made = commit_plainly(git, &tree, Some("HEAD"), "chore: reopen stories")?;
+        git.run(&["update-ref", "HEAD", &made.commit])?;
+    }
+    let branch = git.line(&["symbolic-ref", "--short", "HEAD"])?;
+    server.publish(&branch)?;
+    let moved =
+        || Failure::because("the branch has just changed on the server; run the command again");
+    server.push(&branch)?.then_some(()).ok_or_else(moved)
 }

@@ -20,17 +20,17 @@ static RENAMED: LazyLock<Regex> = LazyLock::new(|| Regex::new(r" as \w+").unwrap
 static NAMED: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"\b(?:crate|super)(?:::\w+)+").unwrap());
 
-type Path = Vec<String>;
+pub(super) type Path = Vec<String>;
 
 /// A module and what it uses from others: each local name with its path.
-struct Module {
-    uses: Vec<(String, Path)>,
+pub(super) struct Module {
+    pub(super) uses: Vec<(String, Path)>,
     /// The names that it only re-exports.
     handed_on: BTreeSet<String>,
 }
 
 /// The modules of one crate, by their paths.
-type Modules = BTreeMap<Path, Module>;
+pub(super) type Modules = BTreeMap<Path, Module>;
 
 #[test]
 fn dependency_cycles_between_files_are_limited() {
@@ -69,7 +69,7 @@ fn a_dependency_cycle_is_found() {
 }
 
 /// Returns the crate of a file and its module path; `None` for tests.
-fn place_of(file: &File) -> Option<(String, Path)> {
+pub(super) fn place_of(file: &File) -> Option<(String, Path)> {
     let (place, below) = file.path.as_str().split_once("/src/")?;
     let mut path: Path = below.strip_suffix(".rs")?.split('/').map(str::to_owned).collect();
     if path.last().is_some_and(|name| ["lib", "main", "mod"].contains(&name.as_str())) {
@@ -80,7 +80,7 @@ fn place_of(file: &File) -> Option<(String, Path)> {
 }
 
 impl Module {
-    fn read(text: &str) -> Self {
+    pub(super) fn read(text: &str) -> Self {
         let text = text.split("\n#[cfg(test)]\nmod tests").next().unwrap_or_default();
         let (mut uses, mut handed_on) = (Vec::new(), BTreeSet::new());
         for import in IMPORTED.captures_iter(text) {
@@ -130,7 +130,12 @@ fn expand(before: &[String], text: &str, found: &mut Vec<(String, Path)>) {
 }
 
 /// Resolves a path as written in a module to the module of this crate that defines it.
-fn resolve(modules: &Modules, from: &Path, named: &[String], depth: usize) -> Option<Path> {
+pub(super) fn resolve(
+    modules: &Modules,
+    from: &Path,
+    named: &[String],
+    depth: usize,
+) -> Option<Path> {
     let (mut base, mut rest) = (from.clone(), named);
     match named.first()?.as_str() {
         "crate" => (base, rest) = (Path::new(), named.get(1..)?),

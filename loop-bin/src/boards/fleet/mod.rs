@@ -14,9 +14,7 @@ use ralph_base::env::Env;
 
 use crate::exit::Failure;
 use crate::terminal::say;
-use board::commit_plainly;
-use server::Server;
-pub(crate) use server::{address, has_moved};
+pub(crate) use server::{Server, address, has_moved};
 pub(crate) use task::{BLOCKED, task};
 
 /// Enters a clone of the server, if one is named, with the journals of all tasks.
@@ -34,22 +32,6 @@ pub(crate) fn say_remote(remote: Option<&str>) {
     if let Some(remote) = remote {
         say(format!("\nAdd `--fleet {remote}` to these commands."));
     }
-}
-
-/// After `retry`: pushes the reopened plan, and what the next attempt begins with, to the server.
-pub(crate) fn publish_retry(server: &Server) -> Result<(), Failure> {
-    let git = &server.git;
-    if git.run(&["diff", "--quiet"]).is_err() {
-        git.run(&["add", "--update"])?;
-        let tree = git.line(&["write-tree"])?;
-        let made = commit_plainly(git, &tree, Some("HEAD"), "chore: reopen stories")?;
-        git.run(&["update-ref", "HEAD", &made.commit])?;
-    }
-    let branch = git.line(&["symbolic-ref", "--short", "HEAD"])?;
-    server.publish(&branch)?;
-    let moved =
-        || Failure::because("the branch has just changed on the server; run the command again");
-    server.push(&branch)?.then_some(()).ok_or_else(moved)
 }
 
 /// An id as part of a name that every engine accepts.

@@ -39,7 +39,7 @@ pub(super) const PROJECT_VARS: [&str; 2] = ["RALPH_ROOT", "CLAUDE_PROJECT_DIR"];
 #[derive(Debug)]
 pub(crate) struct Server {
     pub(super) folder: Utf8PathBuf,
-    pub(super) git: Git,
+    pub(crate) git: Git,
     pub(super) env: Env,
     pub(super) state: StateDir,
     _lock: Lock,
@@ -154,7 +154,7 @@ impl Server {
     }
 
     /// Pushes a branch; returns false if it has moved on the server since it was fetched.
-    pub(super) fn push(&self, branch: &str) -> Result<bool, Failure> {
+    pub(crate) fn push(&self, branch: &str) -> Result<bool, Failure> {
         let spec = format!("refs/heads/{branch}");
         match self.git.run(&["push", "--quiet", "origin", &spec]) {
             Err(GitError::Failed { stderr, .. }) if has_moved(&stderr) => Ok(false),
@@ -230,7 +230,7 @@ impl Server {
 
     /// Pushes attempts and journals that the server lacks; the branch is pushed later. An attempt whose number another
     /// task has taken gets the next free one, also here with the next fetch.
-    pub(super) fn publish(&self, branch: &str) -> Result<(), Failure> {
+    pub(crate) fn publish(&self, branch: &str) -> Result<(), Failure> {
         self.seal(branch)?;
         self.keep_journal()?;
         let (known, listed) = (text_of(&self.folder.join(FLEET))?, self.listed()?);
