@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::found::{Found, shareable};
 use crate::tables::{
     AGENTS, ANY_PROVIDER, CACHES, JUDGED, PROVIDERS, REMOVE, Row, SECRETS, SETUP_CACHES,
-    SETUP_KEEPS, SETUP_SECRETS, SHOWN, STAYS, TEMPORARY,
+    SETUP_KEEPS, SETUP_SECRETS, SHOWN, STAYS, TEMPORARY, WITHHELD,
 };
 
 /// Git settings in the sandbox: commits and tags are not signed.
@@ -77,6 +77,9 @@ pub struct Policy {
     /// The folders in which agents keep their settings.
     #[serde(skip)]
     pub of_agents: Vec<Utf8PathBuf>,
+    /// Folders of theirs that no attempt needs, so that refusing them is no news.
+    #[serde(skip)]
+    pub withheld: Vec<Utf8PathBuf>,
     /// Folders that are created if they are missing and the program, if one is named, is on the `PATH`.
     #[serde(skip)]
     pub create: Vec<(String, Utf8PathBuf)>,
@@ -139,6 +142,7 @@ impl Policy {
             }
         }
         policy.of_agents = AGENTS.iter().flat_map(|row| request.places(row.at)).collect();
+        policy.withheld = request.all(WITHHELD).collect();
         let for_setup: &[Row] = if request.is_setup { SETUP_CACHES } else { &[] };
         let caches = CACHES.iter().chain(for_setup);
         caches.for_each(|row| policy.let_write(request, row, row.name));

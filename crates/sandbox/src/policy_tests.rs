@@ -189,7 +189,7 @@ fn a_folder_inside_a_writable_folder_needs_no_rule() {
 #[test]
 fn a_policy_survives_serialization() {
     let mut policy = policy(&[], |request| request.agent = Some("claude"));
-    (policy.create, policy.of_agents) = Default::default();
+    (policy.create, policy.of_agents, policy.withheld) = Default::default();
     let text = serde_json::to_string(&policy).unwrap();
     assert!(text.len() < 40_000, "{}", text.len());
     assert_eq!(serde_json::from_str::<Policy>(&text).unwrap(), policy);

@@ -308,7 +308,8 @@ impl Doors {
                     .find(is_there)
                     .is_some_and(|it| access(it.as_std_path(), AccessFlags::W_OK).is_ok())
             };
-            checks.hides(path).is_some() || !is_in(path, &checks.write) && is_mine()
+            let is_closed = || !is_in(path, &checks.write) && is_mine();
+            !is_in(path, &checks.withheld) && (checks.hides(path).is_some() || is_closed())
         };
         lines.filter_map(last).filter(is_refused).collect()
     }
