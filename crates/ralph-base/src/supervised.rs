@@ -30,8 +30,11 @@ const KEPT_WHOLE: usize = 10 * 1000 * 1000;
 /// How often the stop request is polled.
 const PULSE: Duration = Duration::from_millis(25);
 
-/// How long the pipe is read after the program exited: a leftover process may hold it open.
+/// How long the pipe may bring nothing after the program exited: a leftover process may hold it open.
 const DRAIN: Duration = Duration::from_millis(500);
+
+/// How long such a process is listened to.
+const LONGEST_DRAIN: Duration = Duration::from_secs(10);
 
 /// How long a program has to exit after SIGTERM, so that git can remove its locks.
 const GRACE: Duration = Duration::from_secs(1);
@@ -139,7 +142,15 @@ pub fn run(
             signal("KILL", &[format!("-{}", child.id())]);
         }
         // On a busy machine the reader thread may not have run yet.
-        let _ = closed.recv_timeout(DRAIN);
+        let reads = || kept.lock().unwrap_or_else(PoisonError::into_inner).reads;
+        let (begun, mut before) = (Instant::now(), None);
+        while closed.recv_timeout(DRAIN).is_err() && begun.elapsed() < LONGEST_DRAIN {
+            let now = Some(reads());
+            if before == now {
+                break;
+            }
+            before = now;
+        }
     }
     let output = kept.lock().unwrap_or_else(PoisonError::into_inner).text();
     Ok((end, output))
@@ -225,10 +236,13 @@ struct Kept {
     left_out: usize,
     whole: Option<Utf8PathBuf>,
     file: Option<File>,
+    /// How many parts came.
+    reads: usize,
 }
 
 impl Kept {
     fn add(&mut self, bytes: &[u8]) {
+        self.reads += 1;
         let most = if self.whole.is_some() { KEPT_WHOLE } else { KEPT_START };
         let room = most.saturating_sub(self.start.len()).min(bytes.len());
         let (first, rest) = bytes.split_at_checked(room).unwrap_or((bytes, &[]));
