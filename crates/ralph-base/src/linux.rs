@@ -146,8 +146,17 @@ fn texts(path: &Path) -> Vec<Vec<u8>> {
 
 /// Returns a path that always leads to this open folder; outside of Linux, `path` itself.
 pub fn opened(folder: &impl AsRawFd, path: &Path) -> PathBuf {
-    let open = Path::new("/proc/self/fd").join(folder.as_raw_fd().to_string());
-    if cfg!(target_os = "linux") { open } else { path.to_owned() }
+    let mut path = path.to_owned();
+    go_to(folder, &mut path);
+    path
+}
+
+/// Replaces the path of an open folder by one that always leads to it; not outside of Linux.
+pub(crate) fn go_to(folder: &impl AsRawFd, path: &mut PathBuf) {
+    if cfg!(target_os = "linux") {
+        path.push("/proc/self/fd");
+        path.push(folder.as_raw_fd().to_string());
+    }
 }
 
 /// Returns the running program, even if its file was replaced (outside of Linux: the new file).

@@ -17,10 +17,50 @@
 pub const MASK: &str = "[masked]";
 
 /// Known prefixes of keys.
-const BEGINNINGS: &str = "\
-    dp.pt. sk- rk_live_ sk_live_ rk_test_ sk_test_ pk_live_ whsec_ ghp_ gho_ ghu_ ghs_ ghr_ \
-    github_pat_ glpat- xox xapp- AKIA ASIA AIza ya29. npm_ pypi- hf_ SG. gsk_ xai- pplx- nvapi- r8_ \
-    hvs. dop_v1_ shpat_ shpss_ sq0atp- lin_api_ figd_ tskey- dckr_pat_ glptt- gldt- AGE-SECRET-KEY-";
+const BEGINNINGS: [&str; 42] = [
+    "dp.pt.",
+    "sk-",
+    "rk_live_",
+    "sk_live_",
+    "rk_test_",
+    "sk_test_",
+    "pk_live_",
+    "whsec_",
+    "ghp_",
+    "gho_",
+    "ghu_",
+    "ghs_",
+    "ghr_",
+    "github_pat_",
+    "glpat-",
+    "xox",
+    "xapp-",
+    "AKIA",
+    "ASIA",
+    "AIza",
+    "ya29.",
+    "npm_",
+    "pypi-",
+    "hf_",
+    "SG.",
+    "gsk_",
+    "xai-",
+    "pplx-",
+    "nvapi-",
+    "r8_",
+    "hvs.",
+    "dop_v1_",
+    "shpat_",
+    "shpss_",
+    "sq0atp-",
+    "lin_api_",
+    "figd_",
+    "tskey-",
+    "dckr_pat_",
+    "glptt-",
+    "gldt-",
+    "AGE-SECRET-KEY-",
+];
 
 /// Shorter words are not keys, whatever their prefix.
 const SHORTEST_KEY: usize = 20;
@@ -87,6 +127,18 @@ pub fn mask_json(json: &str) -> String {
     let (mut masked, mut rest) = (String::with_capacity(json.len()), json);
     while let Some(at) = rest.find('"') {
         let (before, from) = rest.split_at(at);
+        // Most strings are one ordinary word: a name, a time, an id.
+        let word = from.get(1..).and_then(|text| text.split_once(|c| !is_key_char(c)));
+        if let Some((word, after)) = word
+            && from.as_bytes().get(1 + word.len()) == Some(&b'"')
+            && !is_key(word)
+        {
+            let (literal, _) = from.split_at(word.len() + 2);
+            masked.push_str(before);
+            masked.push_str(literal);
+            rest = after;
+            continue;
+        }
         let mut strings = serde_json::Deserializer::from_str(from).into_iter::<String>();
         let Some(Ok(text)) = strings.next() else { break };
         let (literal, after) = from.split_at(strings.byte_offset());
@@ -145,12 +197,11 @@ impl Before {
     }
 
     fn after(word: &str) -> Self {
-        let lower = word.to_ascii_lowercase().replace(['_', '-'], "");
         if word.starts_with("//") {
             Self::Address
-        } else if lower == "bearer" || lower == "basic" {
+        } else if word.eq_ignore_ascii_case("bearer") || word.eq_ignore_ascii_case("basic") {
             Self::Bearer
-        } else if is_telling(&lower) || word.ends_with("_KEY") {
+        } else if is_telling(word) || word.ends_with("_KEY") {
             // A command-line option takes the next word as its value, with or without `=`.
             if word.starts_with("--") { Self::Assignment } else { Self::Name }
         } else {
@@ -159,10 +210,19 @@ impl Before {
     }
 }
 
-/// Returns whether a name, without `_` and `-`, contains one of the [`TELLING`] parts.
+/// Returns whether a name contains one of the [`TELLING`] parts, whatever its case and its `_` and `-`.
 fn is_telling(name: &str) -> bool {
-    let begins = |at: usize| name.as_bytes().get(at..).unwrap_or_default();
-    (0..name.len()).any(|at| TELLING.iter().any(|part| begins(at).starts_with(part.as_bytes())))
+    let is_joint = |byte: &u8| matches!(byte, b'_' | b'-');
+    let begins = |at: usize, part: &str| {
+        let rest = name.as_bytes().get(at..).unwrap_or_default();
+        let mut letters = rest.iter().filter(|byte| !is_joint(byte));
+        part.bytes()
+            .all(|byte| letters.next().is_some_and(|other| other.to_ascii_lowercase() == byte))
+    };
+    let is_first = |byte: u8| TELLING.iter().any(|part| part.as_bytes().first() == Some(&byte));
+    let mut letters =
+        name.bytes().enumerate().filter(|(_, byte)| is_first(byte.to_ascii_lowercase()));
+    letters.any(|(at, _)| TELLING.iter().any(|part| begins(at, part)))
 }
 
 fn is_key_char(c: char) -> bool {
@@ -171,8 +231,9 @@ fn is_key_char(c: char) -> bool {
 
 /// Whether a word is a key by itself.
 fn is_key(word: &str) -> bool {
-    let known = word.len() >= SHORTEST_KEY
-        && BEGINNINGS.split(' ').any(|beginning| word.starts_with(beginning));
+    let first = word.as_bytes().first();
+    let begins = |part: &&str| part.as_bytes().first() == first && word.starts_with(part);
+    let known = word.len() >= SHORTEST_KEY && BEGINNINGS.iter().any(begins);
     let is_webhook = word.contains("hooks.slack.com/services/");
     // Three parts separated by dots, the first of which is the start of a base64-encoded object.
     let is_signed_token =

@@ -2,14 +2,17 @@
 //! at any moment, so a name there is never checked first and used later: the folders on the way are
 //! opened one by one, no link is followed, nothing is waited for, and what was opened is judged.
 
+use std::error::Error;
+use std::ffi::OsStr;
 use std::fs::{DirBuilder, File, OpenOptions};
-use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Component, Path, PathBuf};
+use std::{fmt, io};
 
 use super::PROJECT_MARKER;
 use super::dir::belongs_to_the_user;
-use crate::linux::opened;
+use crate::linux::go_to;
 
 /// What is done about a folder on the way that is missing, or has something else in its place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,6 +44,16 @@ impl Place {
     /// Finds the place of a file that is read. In a state folder only what is the user's own, such
     /// as a plan, may be a link.
     pub(super) fn to_read(path: &Path) -> io::Result<Self> {
+        // Most files that a hook asks for are missing, and finding that out needs no care.
+        match std::fs::symlink_metadata(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                Err(naming(path, "open", error))
+            }
+            _ => Self::found(path),
+        }
+    }
+
+    fn found(path: &Path) -> io::Result<Self> {
         match split(path) {
             Some((top, below)) if !belongs_to_the_user(below) => {
                 Self::beneath(top, below, OnTheWay::Expect)
@@ -80,10 +93,12 @@ impl Place {
             return Err(io::Error::other(format!("{} leads elsewhere", below.display())));
         };
         let is_shared = way == OnTheWay::Replace || belongs_to_the_user(below);
-        let (mut folder, mut at, mut path) = (None, top.to_owned(), top.to_owned());
-        for part in parts {
+        // Every file of a hook comes through here, so nothing is allocated twice.
+        let mut at = PathBuf::with_capacity(top.as_os_str().len() + below.as_os_str().len() + 32);
+        at.push(top);
+        let (mut folder, path) = (None, top.join(below));
+        for (index, part) in parts.iter().enumerate() {
             at.push(part);
-            path.push(part);
             let next = match open_folder(&at) {
                 Err(_) if way == OnTheWay::Replace => make_anew(&at),
                 Err(error) if error.kind() == io::ErrorKind::NotFound && way == OnTheWay::Make => {
@@ -91,17 +106,21 @@ impl Place {
                 }
                 found => found,
             };
-            let next = next.map_err(|error| match error.raw_os_error() {
-                Some(libc::ENOTDIR | libc::ELOOP) => {
-                    let text = format!("{} is a symlink or a file", path.display());
-                    io::Error::new(io::ErrorKind::NotADirectory, text)
+            let next = next.map_err(|error| {
+                let path: PathBuf =
+                    top.components().chain(parts.iter().take(index + 1).copied()).collect();
+                match error.raw_os_error() {
+                    Some(libc::ENOTDIR | libc::ELOOP) => {
+                        let text = format!("{} is a symlink or a file", path.display());
+                        io::Error::new(io::ErrorKind::NotADirectory, text)
+                    }
+                    _ => naming(&path, "open", error),
                 }
-                _ => naming(&path, "open", &error),
             })?;
-            at = opened(&next, &path);
+            go_to(&next, &mut at);
             folder = Some(next);
         }
-        let (at, path) = (at.join(name), path.join(name));
+        at.push(name);
         Ok(Self { at, path, follows: false, is_shared, is_written: false, _folder: folder })
     }
 
@@ -114,7 +133,7 @@ impl Place {
             Err(error) if error.raw_os_error() == Some(libc::ELOOP) => {
                 return Err(self.refused("is a symlink"));
             }
-            other => other.map_err(|error| naming(&self.path, "open", &error))?,
+            other => other.map_err(|error| naming(&self.path, "open", error))?,
         };
         if file.metadata()?.is_file() {
             Ok(file)
@@ -142,9 +161,10 @@ impl Place {
 
     /// Does something with the path by which the file is accessed; errors name the one that people know.
     pub(super) fn act<T>(&self, act: impl FnOnce(&Path) -> io::Result<T>) -> io::Result<T> {
-        let [at, path] = [&self.at, &self.path].map(|path| path.display().to_string());
-        act(&self.at)
-            .map_err(|error| io::Error::new(error.kind(), error.to_string().replace(&at, &path)))
+        act(&self.at).map_err(|error| {
+            let [at, path] = [&self.at, &self.path].map(|path| path.display().to_string());
+            io::Error::new(error.kind(), error.to_string().replace(&at, &path))
+        })
     }
 
     fn refused(&self, what: &str) -> io::Error {
@@ -160,11 +180,21 @@ fn refusal(path: &Path, why: &str) -> io::Error {
     io::Error::other(text)
 }
 
-/// Splits a path at the state folder, which may be a link itself: the user may have moved it.
+/// Splits a path at the state folder, which may be a link itself: the user may have moved it. Hooks do this
+/// for each of their files, so it compares bytes, which is much faster than components.
 pub(super) fn split(path: &Path) -> Option<(&Path, &Path)> {
-    let top =
-        path.ancestors().skip(1).find(|top| top.file_name() == Some(PROJECT_MARKER.as_ref()))?;
-    Some((top, path.strip_prefix(top).ok()?))
+    let (bytes, marker) = (path.as_os_str().as_bytes(), PROJECT_MARKER.as_bytes());
+    let is_marker = |end: usize| {
+        let before = bytes.get(..end).and_then(|top| top.strip_suffix(marker));
+        before.is_some_and(|before| before.is_empty() || before.ends_with(b"/"))
+    };
+    let ends = (0..bytes.len()).rev().filter(|&at| bytes.get(at) == Some(&b'/'));
+    let (top, below) =
+        ends.filter(|&at| is_marker(at)).find_map(|at| bytes.split_at_checked(at))?;
+    let slashes = below.iter().take_while(|byte| **byte == b'/').count();
+    let below = below.get(slashes..).unwrap_or_default();
+    let [top, below] = [top, below].map(|part| Path::new(OsStr::from_bytes(part)));
+    (!below.as_os_str().is_empty()).then_some((top, below))
 }
 
 fn open_folder(path: &Path) -> io::Result<File> {
@@ -186,9 +216,28 @@ fn make_anew(path: &Path) -> io::Result<File> {
     }
 }
 
-pub(super) fn naming(path: &Path, doing: &str, error: &io::Error) -> io::Error {
-    io::Error::new(error.kind(), format!("failed to {doing} {}: {error}", path.display()))
+/// Adds to an error what was done and to which file. The text is only made if somebody asks for it: most
+/// of these errors say that a file is missing, which is no news.
+pub(super) fn naming(path: &Path, doing: &'static str, error: io::Error) -> io::Error {
+    let path = path.to_owned();
+    io::Error::new(error.kind(), Named { doing, path, error })
 }
+
+/// An error with a file's name.
+#[derive(Debug)]
+struct Named {
+    doing: &'static str,
+    path: PathBuf,
+    error: io::Error,
+}
+
+impl fmt::Display for Named {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "failed to {} {}: {}", self.doing, self.path.display(), self.error)
+    }
+}
+
+impl Error for Named {}
 
 /// Runs `act` on a file named relative to a folder that others may change; the path that it is given
 /// leads to no other folder, whatever happens to the names on the way.
@@ -203,7 +252,7 @@ pub fn beneath<T>(
 
 /// Returns the names in a folder, sorted; none if it is missing or not a folder.
 pub fn names(folder: impl AsRef<Path>) -> Vec<std::ffi::OsString> {
-    let Ok(inside) = Place::to_read(&folder.as_ref().join("any")) else { return Vec::new() };
+    let Ok(inside) = Place::found(&folder.as_ref().join("any")) else { return Vec::new() };
     let entries = inside.at.parent().and_then(|folder| std::fs::read_dir(folder).ok());
     let mut names: Vec<_> =
         entries.into_iter().flatten().flatten().map(|entry| entry.file_name()).collect();

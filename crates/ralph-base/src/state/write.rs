@@ -138,7 +138,7 @@ fn append(path: &Utf8Path, block: &[u8], cap: Option<Cap>) -> io::Result<()> {
     if let Err(error) = fault::write().and_then(|()| file.write_all(&whole)) {
         // A full disk may take a part of the line; remove that part again.
         let _ = file.set_len(old_length);
-        return Err(naming(path.as_std_path(), "append to", &error));
+        return Err(naming(path.as_std_path(), "append to", error));
     }
     fault::point("append.written");
     match cap {
@@ -230,7 +230,7 @@ fn open_locked(path: &Utf8Path, way: OnTheWay) -> io::Result<File> {
             return Ok(file);
         }
         if Instant::now() >= deadline {
-            return Err(naming(path.as_std_path(), "open", &io::ErrorKind::ResourceBusy.into()));
+            return Err(naming(path.as_std_path(), "open", io::ErrorKind::ResourceBusy.into()));
         }
     }
 }
@@ -262,7 +262,7 @@ fn ends_with_newline(file: &mut File) -> io::Result<bool> {
 fn write_all<'a>(file: &'a mut File, path: &Utf8Path, content: &[u8]) -> io::Result<&'a mut File> {
     fault::write()
         .and_then(|()| file.write_all(content))
-        .map_err(|error| naming(path.as_std_path(), "write", &error))?;
+        .map_err(|error| naming(path.as_std_path(), "write", error))?;
     Ok(file)
 }
 

@@ -13,17 +13,20 @@ use super::tokens::{Token, tokens};
 /// The longest summary line.
 const LONGEST_LINE: usize = 240;
 
+/// How lines begin that may be summaries beyond doubt, in lower case.
+const FRAMES: [&str; 7] = ["failed (", "ok (", "===", "---", "tests: ", "ran ", "tests run: "];
+
 /// Parses `line` as a summary; `None` if it has an unknown word or no content.
 pub(crate) fn read(line: &str) -> Option<Tally> {
     if line.len() > LONGEST_LINE {
         return None;
     }
-    // `Test run had 1 failure:`
-    let lower = line.trim_end_matches(':').to_lowercase();
-    let is_framed = is_framed(&lower);
+    let is_framed = is_framed(line);
     if !is_framed && holds_an_identifier(line) {
         return None;
     }
+    // `Test run had 1 failure:`
+    let lower = line.trim_end_matches(':').to_lowercase();
     let tokens = tokens(&lower, is_framed)?;
     let announced =
         |token: &Token<'_>| matches!(token, Token::Word { meaning: Meaning::Announcement, .. });
@@ -48,12 +51,19 @@ pub(crate) fn read(line: &str) -> Option<Tally> {
 /// Returns whether a line has the unmistakable form of a summary, so that unknown words in it, and
 /// their numbers, are ignored: `FAILED (SKIP=4, errors=1)`, `=== 1 failed, 2 pets in 0.28s ===`,
 /// `Tests: 3, Assertions: 4, Pets: 1`, `Ran 4 tests in 0.1 seconds, 3 successes, 10 non-selected`.
-fn is_framed(lower: &str) -> bool {
-    let begins = |starts: [&str; 2]| starts.iter().any(|start| lower.starts_with(start));
-    begins(["failed (", "ok ("]) && lower.ends_with(')') && lower.contains('=')
-        || begins(["===", "---"]) && lower.ends_with('=') && lower.contains(" in ")
-        || lower.starts_with("tests: ") && lower.contains(", assertions: ")
-        || begins(["ran ", "tests run: "]) && lower.contains("tests") && lower.contains(", ")
+fn is_framed(line: &str) -> bool {
+    let line = line.trim_end_matches(':');
+    let begins = |start: &&&str| {
+        line.get(..start.len()).is_some_and(|found| found.eq_ignore_ascii_case(start))
+    };
+    let Some(start) = FRAMES.iter().find(begins) else { return false };
+    let lower = line.to_lowercase();
+    match *start {
+        "failed (" | "ok (" => lower.ends_with(')') && lower.contains('='),
+        "===" | "---" => lower.ends_with('=') && lower.contains(" in "),
+        "tests: " => lower.contains(", assertions: "),
+        _ => lower.contains("tests") && lower.contains(", "),
+    }
 }
 
 /// Returns whether an unquoted identifier such as `parser::accepts_a_line` occurs, which no summary
