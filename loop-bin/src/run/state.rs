@@ -19,7 +19,7 @@ use super::decide::{Finish, Then};
 use super::take_over::take_over;
 use crate::exit::Failure;
 use crate::record::{Discarding, RunRecord};
-use crate::terminal::{Tone, View};
+use crate::terminal::{Tone, View, seconds};
 use board::{Board, Books, LoopFile};
 use work_copy::Source;
 
@@ -45,6 +45,8 @@ pub(crate) struct Conductor {
     pub(super) source: Source,
     pub(super) slots: Vec<Slot>,
     pub(super) reports: Reports,
+    /// Whether agents were asked to stop, which the user has been shown.
+    pub(super) is_stopping: bool,
     /// The slot that may land now: one at a time.
     pub(super) landing: Option<usize>,
     /// The pause of the whole run, if any.
@@ -285,7 +287,16 @@ impl Conductor {
             Report::Event(key, event) => {
                 let _ = self.context.journal(self.name_of(slot), Some(&key)).tell(&event);
             }
-            Report::Stopping => self.save(),
+            Report::Stopping => {
+                self.save();
+                if !std::mem::replace(&mut self.is_stopping, true) {
+                    let grace = Duration::from_secs(self.context.config.agent.grace.0);
+                    self.view.warn(format!(
+                        "stopping: the agent has {} to finish; press Ctrl-C again to kill it now",
+                        seconds(grace)
+                    ));
+                }
+            }
             Report::Done(_) | Report::Died => {}
         }
     }

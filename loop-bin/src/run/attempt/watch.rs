@@ -297,8 +297,6 @@ fn announce_grace(job: &Job) {
     let grace = seconds_of(Duration::from_secs(context.config.agent.grace.0));
     if context.is_interrupted() {
         job.reporter.send(Report::Stopping);
-        let again = "press Ctrl-C again to kill it now";
-        job.reporter.warn(format!("stopping: the agent has {grace} to finish; {again}"));
     } else {
         let story = &job.key.story;
         job.reporter.warn(format!("{story}: timed out; the agent has {grace} to exit"));

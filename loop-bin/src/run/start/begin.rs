@@ -237,6 +237,7 @@ pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<Conductor, Failur
         slots,
         reports,
         landing: None,
+        is_stopping: false,
         waiting: None,
         ending: None,
     })

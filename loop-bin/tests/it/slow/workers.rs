@@ -214,6 +214,8 @@ fn an_interrupt_reaches_all_workers_and_the_next_start_continues() {
     signal("INT", child.id());
     let ended = child.wait_with_output().unwrap();
     assert_eq!(ended.status.code(), Some(130));
+    let said = String::from_utf8([ended.stdout, ended.stderr].concat()).unwrap();
+    assert_eq!(said.matches("press Ctrl-C again").count(), 1, "{said}");
     assert!(stage.note("begun").lines().all(|pid| !is_alive(pid)));
     stage.run(&["--workers", "2", "--agent", &agent(OWN_FILE)]).ended(0);
     complete(&stage, 4);
