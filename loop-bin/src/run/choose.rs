@@ -276,6 +276,7 @@ pub(super) fn begin(
     let attempts = saved::at_story(&run.source.git(), &key)?;
     // An attempt without changes is not saved, but has a log.
     let number = saved::number_after(&attempts).max(run.history.borrow().number_after(&key));
+    let hint = hint(&attempts);
     let newest = saved::newest(attempts);
     let mut attempt = new_attempt(run, slot, &key, (&found.title, number), start)?;
     attempt.model = plan.setting(&found, "model").unwrap_or_default();
@@ -303,6 +304,7 @@ pub(super) fn begin(
         session: session_to_resume(newest.as_ref(), agent),
         resumed: to_resume(run, newest),
         messages: messages(run),
+        hint,
         budget: budget(run, &key, &attempt.agent),
     };
     let path = log_of(run.context.state(), &attempt);
@@ -381,6 +383,16 @@ fn show_story(run: &Conductor, slot: usize, story: &Story, key: &StoryKey) {
             ..Worker::default()
         },
     );
+}
+
+/// The hint of the newest `ralph-loop retry`, unless the story has landed since.
+fn hint(attempts: &[SavedAttempt]) -> String {
+    let asked = attempts.iter().filter(|one| one.is_retry()).max_by_key(|one| one.number);
+    let has_landed = |asked: &SavedAttempt| {
+        attempts.iter().any(|one| one.outcome.is_none() && one.number > asked.number)
+    };
+    let asked = asked.filter(|asked| !has_landed(asked));
+    asked.map(|asked| asked.details.trim().to_owned()).unwrap_or_default()
 }
 
 /// The attempt to continue, if the last one ended halfway.

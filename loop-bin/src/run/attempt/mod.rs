@@ -118,6 +118,8 @@ pub(super) struct Assignment {
     pub(super) session: Option<SessionSoFar>,
     /// The user's messages, for the prompt.
     pub(super) messages: String,
+    /// What the user wants the agent to know, until the story lands.
+    pub(super) hint: String,
     pub(super) budget: Budget,
 }
 

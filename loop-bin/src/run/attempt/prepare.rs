@@ -8,7 +8,7 @@ use ralph_base::fault;
 use ralph_base::listing::{first_few, named_files};
 use ralph_base::state::{self, StateDir};
 use ralph_core::git::Checkpoint;
-use ralph_core::plan::{Plan, State};
+use ralph_core::plan::State;
 use ralph_project::config::{self, Config, Key, Kind, keys};
 use ralph_project::failed_before::FailedBefore;
 use ralph_project::gate::{IterationCount, Ticking, instruction};
@@ -21,7 +21,7 @@ use ralph_project::under_way::Attempt;
 use super::{Assignment, Desk, Job, Reporter};
 use crate::exit::Failure;
 use crate::run::take_over::sweep;
-use crate::saved::{self, SavedAttempt};
+use crate::saved::SavedAttempt;
 use crate::terminal::in_words;
 use client::path_of_agent;
 use work_copy::git_output::base_of;
@@ -160,12 +160,12 @@ fn resume(
     kept: &SavedAttempt,
     start: Start<'_>,
 ) -> Result<(String, bool), Failure> {
-    let SavedAttempt { id, why, details, .. } = kept;
+    let SavedAttempt { id, why, .. } = kept;
     let story = &kept.key.story;
-    let text = match kept.outcome.as_deref() {
-        Some(saved::RETRY) if details.trim().is_empty() => String::new(),
-        Some(saved::RETRY) => format!("Hint from the user: {details}"),
-        _ => format!("The last attempt, {id}, did not land: {why}"),
+    let text = if kept.is_retry() {
+        String::new()
+    } else {
+        format!("The last attempt, {id}, did not land: {why}")
     };
     let git = copy.source.git();
     let base = base_of(&git, kept.base.as_deref())?;
@@ -310,22 +310,27 @@ pub(super) fn prompt(
         ..Values::default()
     };
     let rendered = template(&books.plan)?.render(&values);
-    Ok(task(&books.plan) + &rendered + &from_user(&assignment.messages))
+    Ok(task(&books.plan) + &rendered + &hint(assignment) + &from_user(&assignment.messages))
 }
 
 /// The message that gives a session its next story.
 pub(super) fn next_story(
     job: &Job,
     attempt: &Attempt,
-    plan: &Plan,
-    messages: &str,
+    assignment: &Assignment,
 ) -> Result<String, Failure> {
+    let plan = &assignment.plan;
     let gone = || Failure::because(format!("{} was just removed from the plan", attempt.story));
     let story = plan.story(&attempt.story).ok_or_else(gone)?;
     let limit = job.context.config.run.max_iterations;
     let count = IterationCount { iteration: attempt.iteration.saturating_sub(1), limit };
     let before = "The last story has landed and is ticked.";
-    Ok(instruction(Some(before), plan, story, count, &Ticking::Us) + &from_user(messages))
+    let next = instruction(Some(before), plan, story, count, &Ticking::Us);
+    Ok(next + &hint(assignment) + &from_user(&assignment.messages))
+}
+
+fn hint(Assignment { hint, .. }: &Assignment) -> String {
+    if hint.is_empty() { String::new() } else { format!("\n\nHint from the user: {hint}") }
 }
 
 /// The user's messages, to be appended to another text.

@@ -33,7 +33,7 @@ pub(super) fn work(
     let allowance = assignment.budget.allowance;
     course.facts.messages.clone_from(&assignment.messages);
     let mut watched = if desk.session.is_some() {
-        let text = next_story(job, &course.attempt, &assignment.plan, &assignment.messages)?;
+        let text = next_story(job, &course.attempt, &assignment)?;
         watch::go_on(job, desk, course, allowance, text)?
     } else {
         let prompt = prompt(job, desk, &course.attempt, &assignment, before)?;

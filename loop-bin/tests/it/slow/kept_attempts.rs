@@ -104,6 +104,25 @@ fn a_retry_can_start_from_an_attempt_with_a_hint() {
 }
 
 #[test]
+fn the_hint_of_a_retry_reaches_every_attempt_until_the_story_lands() {
+    let stage = blocked();
+    stage.run(&["retry", "US-001", "--hint", "mind the gap"]).ended(0);
+    let prompts = || -> Vec<bool> {
+        let all = stage.note("prompts");
+        all.split("=== prompt").skip(1).map(|one| one.contains("mind the gap")).collect()
+    };
+    let agent = |end: &str| format!("(echo '=== prompt'; cat) >>\"$AGENT_NOTES/prompts\"; {end}");
+    let check = ["--verify", "test ! -e bad.txt", "--attempts", "3"];
+    stage.run(&[&["--agent", &agent("echo x >bad.txt")], &check[..]].concat()).ended(8);
+    assert_eq!(prompts(), [true, true, true]);
+    stage.run(&["retry", "US-001", "--hint", "mind the gap"]).ended(0);
+    stage.run(&["--agent", &agent("echo x >x.txt")]).ended(0).says("US-001 done");
+    stage.run(&["retry", "US-001"]).ended(0);
+    stage.run(&["--agent", &agent("echo y >y.txt")]).ended(0).says("US-001 done");
+    assert_eq!(prompts(), [true, true, true, true, false]);
+}
+
+#[test]
 fn a_retry_starts_from_scratch_unless_an_attempt_is_named() {
     let stage = blocked();
     stage.run(&["retry", "us-001", "--hint", "slow"]).ended(0).says("US-001 is open");
