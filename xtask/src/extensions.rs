@@ -65,11 +65,11 @@ fn copy(from: &Utf8Path, to: &Utf8Path) -> Result<()> {
     Ok(())
 }
 
-/// Checks the programs with the target folder that is there.
+/// Checks the programs with one target folder for all copies.
 fn check(tree: &Utf8Path) -> Result<Output> {
     let mut cargo = run::command("cargo");
     cargo.args(["check", "--offline", "--quiet", "--package", "ralph-loop"]).current_dir(tree);
-    cargo.env("CARGO_TARGET_DIR", run::root().join("target"));
+    cargo.env("CARGO_TARGET_DIR", run::root().join("target/extensions/target"));
     Ok(cargo.output()?)
 }
 
