@@ -39,7 +39,7 @@ fn a_word_that_is_no_subcommand_and_no_plan_starts_the_users_program_of_that_nam
     for name in ["tally", "status", "stat", "plans.md", "help"] {
         scratch.script(&format!("bin/ralph-loop-{name}"), &says(name));
     }
-    scratch.script("here/ralph-loop-planted", &says("planted"));
+    scratch.script("here/ralph-loop-xyzzy", &says("xyzzy"));
     scratch.script("bin/ralph-loop-ends", "#!/bin/sh\nkill -TERM $$\n");
     scratch.file("bin/ralph-loop-unmarked", "not a program");
     let path = format!("here:.::{}:/usr/bin:/bin", scratch.path("bin"));
@@ -60,7 +60,7 @@ fn a_word_that_is_no_subcommand_and_no_plan_starts_the_users_program_of_that_nam
         assert_eq!(out.status.code(), Some(0), "{words:?}");
         assert!(!String::from_utf8_lossy(&out.stdout).starts_with(words[0]), "{words:?}");
     }
-    for word in ["unmarked", "planted"] {
+    for word in ["unmarked", "xyzzy"] {
         let out = run(&[word]);
         let err = String::from_utf8_lossy(&out.stderr).into_owned();
         assert_eq!((out.status.code(), err.contains("neither a subcommand")), (Some(2), true));
