@@ -1,5 +1,6 @@
-//! Starts programs for an attempt: our program runs itself as their keeper, which runs itself again
-//! to restrict itself and exec the program.
+//! Starts programs for an attempt: our program runs itself as their keeper, and its child restricts
+//! itself and becomes the program. Every git of an attempt goes through here, so nothing is looked up
+//! that a policy knows already.
 
 use std::ffi::OsString;
 use std::fmt::Display;
@@ -10,7 +11,6 @@ use std::process::{Command, ExitCode};
 
 use camino::Utf8Path;
 use nix::unistd::{close, setsid};
-use ralph_base::linux::own_program;
 use ralph_base::supervised::{Door, KEEP, LOOP, OWN_SESSION};
 
 use crate::{Error, Limits, Policy, keeper, linux, restrict};
@@ -51,13 +51,13 @@ pub fn inner_door(own_program: &Path, policy: &Policy) -> Door {
 /// `main`.
 pub fn run_if_asked() -> Option<ExitCode> {
     let mut args = std::env::args_os().skip(1);
-    let role = args.next()?;
+    let role = args.next().filter(|role| role == ENTER || role == KEEP)?;
+    let policy = match given(POLICY).map(|text| serde_json::from_str(&text)).transpose() {
+        Ok(policy) => policy,
+        Err(error) => return Some(not_started(&Error::Rules(error.to_string()))),
+    };
     if role == ENTER {
-        let error = enter(args);
-        return Some(not_started(&error));
-    }
-    if role != KEEP {
-        return None;
+        return Some(not_started(&become_program(policy.as_ref(), args)));
     }
     close_inherited();
     if given(OWN_SESSION).is_some() {
@@ -66,14 +66,10 @@ pub fn run_if_asked() -> Option<ExitCode> {
     }
     let limits = given(LIMITS).and_then(|text| text.parse().ok()).unwrap_or_default();
     let loop_pid = given(LOOP).and_then(|pid| pid.parse().ok());
-    Some(match to_keep(args) {
-        // Without the sandbox, a program may gain rights, by sudo for example.
-        Ok(program) => {
-            let is_confined = given(POLICY).is_some() && linux::confine_signals();
-            keeper::keep(program, limits, loop_pid, is_confined)
-        }
-        Err(error) => not_started(&error),
-    })
+    // Without the sandbox, a program may gain rights, by sudo for example.
+    let is_confined = policy.is_some() && linux::confine_signals();
+    let start = || become_program(policy.as_ref(), args);
+    Some(keeper::keep(start, limits, loop_pid, is_confined))
 }
 
 /// Returns a variable by which the door hands something to its other half.
@@ -82,31 +78,24 @@ fn given(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
-/// The program that a keeper starts.
+/// Restricts this process, if there is a policy, and replaces it with the command line. Returns only
+/// if that fails.
 #[expect(clippy::disallowed_methods, reason = "this is the other half of the same door")]
-fn to_keep(mut args: impl Iterator<Item = OsString>) -> io::Result<Command> {
-    let mut command = if given(POLICY).is_some() {
-        let mut own = Command::new(own_program()?);
-        own.arg0("ralph-loop").arg(ENTER);
-        own
-    } else {
-        Command::new(args.next().unwrap_or_default())
-    };
-    command.args(args).env_remove(OWN_SESSION).env_remove(LOOP).env_remove(LIMITS);
-    Ok(command)
-}
-
-/// Restricts this process and replaces it with the command. Returns only if that fails.
-#[expect(clippy::disallowed_methods, reason = "this is the other half of the same door")]
-fn enter(mut args: impl Iterator<Item = OsString>) -> Error {
+fn become_program(policy: Option<&Policy>, mut args: impl Iterator<Item = OsString>) -> Error {
     // Without its keeper, it would not be ended.
     linux::end_with_parent();
     let mut command = Command::new(args.next().unwrap_or_default());
-    command.args(args).env_remove(POLICY);
-    match serde_json::from_str(&given(POLICY).unwrap_or_default()) {
-        Ok(policy) => exec(&policy, command),
-        Err(error) => Error::Rules(error.to_string()),
+    command.args(args);
+    for name in [OWN_SESSION, LOOP, LIMITS, POLICY] {
+        command.env_remove(name);
     }
+    if let Some(policy) = policy
+        && let Err(error) = enter(policy, &mut command)
+    {
+        return error;
+    }
+    let error = command.exec();
+    Error::Start(command.get_program().to_string_lossy().into_owned(), error)
 }
 
 /// Says why a program of an attempt was not started.
@@ -126,11 +115,9 @@ fn close_inherited() {
     }
 }
 
-/// Restricts this process and replaces it with the command. Returns only if that fails.
-fn exec(policy: &Policy, mut command: Command) -> Error {
-    if let Err(error) = restrict(policy) {
-        return error;
-    }
+/// Restricts this process, and gives the command what it needs inside.
+fn enter(policy: &Policy, command: &mut Command) -> Result<(), Error> {
+    restrict(policy)?;
     for name in &policy.remove {
         command.env_remove(name);
     }
@@ -143,8 +130,7 @@ fn exec(policy: &Policy, mut command: Command) -> Error {
         // An agent that cannot find its settings reports that better than we could.
         let _ = link_entries(from, to, unlinked);
     }
-    let error = command.exec();
-    Error::Start(command.get_program().to_string_lossy().into_owned(), error)
+    Ok(())
 }
 
 /// Recreates `to` with a link to each entry of `from`: an agent may have put settings there.

@@ -7,11 +7,12 @@
 
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use fork::Fork;
 use nix::errno::Errno;
 use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
@@ -33,26 +34,39 @@ const GRACE: Duration = Duration::from_secs(2);
 /// The exit code for a program that was ended because of its limits.
 const BEYOND_LIMITS: i32 = 125;
 
-/// Runs a program, and returns when nothing of it is left.
+/// Starts a program in a child process, which `become_program` replaces with it, and returns when
+/// nothing of it is left. In that child, returns if the program cannot be started. Call it before
+/// this process has other threads.
 pub(crate) fn keep(
-    program: Command,
+    become_program: impl FnOnce() -> crate::Error,
     limits: Limits,
     loop_pid: Option<i32>,
     is_confined: bool,
 ) -> ExitCode {
-    match run(program, limits, loop_pid, is_confined) {
+    linux::adopt_orphans();
+    limits.apply();
+    // Before any signal is handled: the child would handle it too.
+    let child = match fork::fork() {
+        Ok(Fork::Child) => return not_started(&become_program()),
+        Ok(Fork::Parent(pid)) => Pid::from_raw(pid),
+        Err(error) => return not_started(&error),
+    };
+    match run(child, limits, loop_pid, is_confined) {
         Ok(WaitStatus::Signaled(_, signal, _)) => {
             let _ = signal_hook::low_level::emulate_default_handler(signal as i32);
             ExitCode::FAILURE
         }
         Ok(WaitStatus::Exited(_, code)) => ExitCode::from(u8::try_from(code).unwrap_or(1)),
         Ok(_) => ExitCode::FAILURE,
-        Err(error) => not_started(&error),
+        Err(error) => {
+            kill_all(is_confined);
+            not_started(&error)
+        }
     }
 }
 
 fn run(
-    mut program: Command,
+    child: Pid,
     limits: Limits,
     loop_pid: Option<i32>,
     is_confined: bool,
@@ -67,10 +81,7 @@ fn run(
         signal_hook::flag::register(signal, Arc::clone(seen))?;
         signal_hook::low_level::pipe::register(signal, ringer.try_clone()?)?;
     }
-    linux::adopt_orphans();
-    limits.apply();
     let is_loop_gone = watch_for_loop(loop_pid);
-    let child = Pid::from_raw(program.spawn()?.id().cast_signed());
     let (mut status, mut is_passed_on, mut deadline) = (None, false, None);
     while reap(child, &mut status) {
         let is_asked = asked.load(Ordering::SeqCst);

@@ -63,7 +63,9 @@ pub fn restrict(policy: &Policy) -> Result<Support, Error> {
     if !support.is_enough() {
         return Err(Error::Unsupported(support.abi));
     }
-    let restricted = linux::restrict(policy, &readable::paths(policy));
+    let looked_up = if policy.readable.is_empty() { readable::paths(policy) } else { Vec::new() };
+    let readable = if policy.readable.is_empty() { &looked_up } else { &policy.readable };
+    let restricted = linux::restrict(policy, readable);
     restricted.map(|()| support).map_err(|error| Error::Rules(error.to_string()))
 }
 

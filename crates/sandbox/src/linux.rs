@@ -59,12 +59,14 @@ pub(crate) fn process_name(pid: u32) -> Option<String> {
 
 #[cfg(target_os = "linux")]
 mod landlock_rules {
-    use std::path::PathBuf;
+    use std::os::fd::OwnedFd;
+    use std::path::{Path, PathBuf};
 
     use landlock::{
-        ABI, Access, AccessFs, CompatLevel, Compatible, RestrictSelf, Ruleset, RulesetAttr,
-        RulesetCreatedAttr, RulesetError, RulesetStatus, Scope, path_beneath_rules,
+        ABI, Access, AccessFs, CompatLevel, Compatible, PathBeneath, RestrictSelf, Ruleset,
+        RulesetAttr, RulesetCreatedAttr, RulesetError, RulesetStatus, Scope, path_beneath_rules,
     };
+    use nix::fcntl::{AT_FDCWD, OFlag, OpenHow, ResolveFlag, openat2};
 
     use crate::Policy;
 
@@ -99,7 +101,18 @@ mod landlock_rules {
         // Devices may not be created: as root, a disk could be written through one.
         let write = write & !(AccessFs::MakeChar | AccessFs::MakeBlock);
         let rules = rules.create()?.add_rules(path_beneath_rules(&policy.write, write))?;
-        rules.add_rules(path_beneath_rules(readable, AccessFs::ReadFile))?.restrict_self()?;
+        let opened = readable.iter().filter_map(|path| opened(path));
+        let read =
+            opened.map(|file| Ok::<_, RulesetError>(PathBeneath::new(file, AccessFs::ReadFile)));
+        rules.add_rules(read)?.restrict_self()?;
         Ok(())
+    }
+
+    /// Opens a path in which there was no link when it was looked up: meanwhile, an attempt may have put
+    /// one there.
+    fn opened(path: &Path) -> Option<OwnedFd> {
+        let flags = OFlag::O_PATH | OFlag::O_CLOEXEC;
+        let how = OpenHow::new().flags(flags).resolve(ResolveFlag::RESOLVE_NO_SYMLINKS);
+        openat2(AT_FDCWD, path, how).ok()
     }
 }

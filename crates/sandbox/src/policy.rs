@@ -1,12 +1,13 @@
 //! What an attempt may access: a pure function of settings, variables and the tables.
 
-use std::collections::BTreeMap;
-use std::path::Path;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::found::{Found, shareable};
+use crate::readable;
 use crate::tables::{
     AGENTS, ANY_PROVIDER, CACHES, JUDGED, PROVIDERS, REMOVE, Row, SECRETS, SETUP_CACHES,
     SETUP_KEEPS, SETUP_SECRETS, SHOWN, STAYS, TEMPORARY, WITHHELD,
@@ -22,6 +23,9 @@ const MOVED: [(&str, &str); 4] = [
     (".local/share", "XDG_DATA_HOME"),
     (".local/state", "XDG_STATE_HOME"),
 ];
+
+/// The most characters of a project's name at an agent; longer ones end in a hash.
+const LONGEST_NAME: usize = 200;
 
 /// The most git settings that are read from variables.
 const MOST_SETTINGS: usize = 1000;
@@ -54,6 +58,8 @@ pub struct Request<'a> {
     /// Folders that no row of the tables may make writable: the project, the object store that the
     /// copy borrows from, the folder with all copies.
     pub read_only: &'a [Utf8PathBuf],
+    /// The folders in which agents are started, by their real names.
+    pub starts: &'a [Utf8PathBuf],
     /// The agent to start; `None` for checks, git hooks and set-up.
     pub agent: Option<&'a str>,
     /// Whether this is a set-up that keeps credentials of forges and registries.
@@ -95,6 +101,8 @@ pub struct Policy {
     pub show: Vec<Utf8PathBuf>,
     /// Files that are shown or hidden by what is in them.
     pub judged: Vec<Utf8PathBuf>,
+    /// The paths that follow from those, if they were looked up before.
+    pub readable: Vec<PathBuf>,
     /// Whether signals and abstract sockets reach only processes in the sandbox.
     pub scoped: bool,
     /// Variables that are removed.
@@ -113,6 +121,18 @@ pub fn is_agent(name: &str) -> bool {
 }
 
 impl Policy {
+    /// Returns the same policy with what can be read now, so that no program that is started with
+    /// it has to look for that. What changes its name later is not readable by such programs.
+    pub fn looked_up(&self) -> Self {
+        let readable = readable::paths(self);
+        if readable.iter().any(|path| path.to_str().is_none()) {
+            // A policy is handed on as text.
+            return self.clone();
+        }
+        let (hide, show, judged) = Default::default();
+        Self { readable, hide, show, judged, ..self.clone() }
+    }
+
     /// Returns the policy for a request.
     pub fn new(request: &Request<'_>) -> Self {
         let Request { copy, tmp, state, settings, env, .. } = *request;
@@ -214,7 +234,14 @@ impl Policy {
     fn let_write(&mut self, request: &Request<'_>, row: &Row, program: &str) {
         let Some(at) = request.places(row.at).next() else { return };
         self.files.extend(row.files.iter().map(|file| at.join(file)));
-        for path in row.paths.iter().chain(row.secrets).chain(row.files) {
+        let paths = row.paths.iter().chain(row.secrets).chain(row.files);
+        let named = |path: &&str| {
+            if !path.contains('@') {
+                return vec![(*path).to_owned()];
+            }
+            request.starts.iter().map(|it| path.replace('@', &project_name(it))).collect()
+        };
+        for path in &paths.flat_map(named).collect::<Vec<_>>() {
             let place = below(&at, path);
             let is_closed = request.read_only.iter().any(|folder| place.starts_with(folder));
             if is_closed || request.is_own(&place) || request.is_above_a_folder(&place) {
@@ -308,7 +335,9 @@ impl Request<'_> {
             Some("*") => path.parent().is_some_and(|folder| self.home.starts_with(folder)),
             _ => self.home.starts_with(path),
         };
-        hidden.filter(|path| !is_home(path)).collect()
+        // What is in a file decides, where it is judged.
+        let judged: BTreeSet<_> = self.all(JUDGED).collect();
+        hidden.filter(|path| !is_home(path) && !judged.contains(path)).collect()
     }
 
     /// Returns what the tables show in hidden folders.
@@ -357,6 +386,25 @@ impl Request<'_> {
         let is_kept = |name: &str| is_needed(name) || fits(name, &self.settings.env);
         self.env.keys().filter(|name| is_secret(name) && !is_kept(name)).cloned().collect()
     }
+}
+
+/// Returns the name under which an agent keeps the data of a project, made as Claude Code does.
+fn project_name(folder: &Utf8Path) -> String {
+    let units = || folder.as_str().encode_utf16();
+    let plain = |unit: u16| u8::try_from(unit).ok().filter(u8::is_ascii_alphanumeric);
+    let name: String = units().map(|unit| plain(unit).map_or('-', char::from)).collect();
+    let Some(start) = name.get(..LONGEST_NAME).filter(|_| name.len() > LONGEST_NAME) else {
+        return name;
+    };
+    let hash = units().fold(0_i32, |hash, unit| {
+        hash.wrapping_shl(5).wrapping_sub(hash).wrapping_add(unit.into())
+    });
+    let (mut rest, mut digits) = (hash.unsigned_abs(), Vec::new());
+    while rest > 0 || digits.is_empty() {
+        digits.extend(char::from_digit(rest % 36, 36));
+        rest /= 36;
+    }
+    format!("{start}-{}", digits.iter().rev().collect::<String>())
 }
 
 /// Returns a path of a row below its place; `/` is the place itself.

@@ -23,6 +23,7 @@ fn policy_with(
         tmp: "/tmp/r1".into(),
         state: "/home/dev/.cache/ralph/state/1".into(),
         read_only: &read_only,
+        starts: &[COPY.into()],
         agent: None,
         is_setup: false,
         found: &Found::default(),
@@ -99,7 +100,11 @@ fn an_agent_can_use_its_own_data_and_its_provider() {
     assert!(!check.write.iter().any(|path| path.starts_with("/home/dev/.claude")));
     let bedrock = [("CLAUDE_CODE_USE_BEDROCK", "1"), ("AWS_SESSION_TOKEN", "x"), ("GH_TOKEN", "x")];
     let agent = policy(&bedrock, |request| request.agent = Some("claude"));
-    assert!(has(&agent.write, "/home/dev/.claude/projects"));
+    // Other projects have a memory there that the user's next session loads.
+    let own = "/home/dev/.claude/projects/-home-dev--cache-ralph-app-1";
+    let projects: Vec<_> =
+        agent.write.iter().filter(|path| path.as_str().contains("projects")).collect();
+    assert_eq!(projects, [own]);
     assert!(!hides(&agent, "/home/dev/.claude/.credentials.json"));
     assert!(hides(&agent, "/home/dev/.codex/auth.json"));
     // The client reads its list of servers and cannot change it.
@@ -112,6 +117,16 @@ fn an_agent_can_use_its_own_data_and_its_provider() {
     assert!(hides(&other, "/home/dev/.aws"));
     assert_eq!(other.set["CODEX_SQLITE_HOME"], "/home/dev/.cache/ralph/state/1/codex");
     assert_eq!(other.remove, ["AWS_SESSION_TOKEN", "GH_TOKEN"]);
+}
+
+#[test]
+fn settings_of_registries_are_judged_except_for_the_setup() {
+    for setting in [".config/pip/pip.conf", ".cargo/config.toml"] {
+        let path = Utf8Path::new(HOME).join(setting);
+        let (check, setup) = (policy(&[], |_| {}), policy(&[], |request| request.is_setup = true));
+        assert!(check.judged.contains(&path) && !check.hide.contains(&path), "{setting}");
+        assert!(setup.show.contains(&path) && !setup.judged.contains(&path), "{setting}");
+    }
 }
 
 #[test]
@@ -214,4 +229,12 @@ fn a_hidden_name_is_hidden_in_the_copy_and_in_the_project() {
         assert!(has(&policy.hide, path), "{path}");
     }
     assert!(!has(&policy.hide, "/home/dev/app/srv/key"));
+}
+
+#[test]
+fn long_names_of_projects_end_in_a_hash() {
+    assert_eq!(project_name("/srv/a_b.\u{e9}\u{1f600}".into()), "-srv-a-b----");
+    let long = format!("/{}", "ab/".repeat(100));
+    let name = project_name(long.as_str().into());
+    assert_eq!(name, format!("-{}a-eaqe35", "ab-".repeat(66)));
 }

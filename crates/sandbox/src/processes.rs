@@ -81,22 +81,33 @@ impl Descendants {
     /// Stops all of them; returns whether none can run any more. Processes that they start in the
     /// meantime are stopped too.
     pub fn freeze(&self) -> bool {
-        let (begun, mut asked) = (Instant::now(), HashSet::new());
-        while begun.elapsed() < PATIENCE {
-            let living = self.living();
-            // One that waits in the kernel, perhaps for a stopped child, does not return from there.
-            let rests = |one: &Process| asked.contains(&one.pid) && one.is_stopped;
-            if living.iter().all(rests) {
+        let stop = |pid: i32| {
+            let _ = kill(Pid::from_raw(pid), Signal::SIGSTOP);
+        };
+        freeze(&|| self.living(), &stop)
+    }
+}
+
+/// Stops processes until two lists of them agree: one that is started while a list is read, by one
+/// that is then found stopped, is only in the next list.
+fn freeze(living: &dyn Fn() -> Vec<Process>, stop: &dyn Fn(i32)) -> bool {
+    let (begun, mut asked, mut resting) = (Instant::now(), HashSet::new(), None);
+    while begun.elapsed() < PATIENCE {
+        let living = living();
+        let all: HashSet<i32> = living.iter().map(|one| one.pid).collect();
+        // One that waits in the kernel, perhaps for a stopped child, does not return from there.
+        if living.iter().all(|one| asked.contains(&one.pid) && one.is_stopped) {
+            if resting.replace(all.clone()) == Some(all) {
                 return true;
             }
-            for one in living {
-                let _ = kill(Pid::from_raw(one.pid), Signal::SIGSTOP);
-                asked.insert(one.pid);
-            }
-            std::thread::sleep(Duration::from_millis(1));
+            continue;
         }
-        false
+        resting = None;
+        all.iter().for_each(|pid| stop(*pid));
+        asked.extend(all);
+        std::thread::sleep(Duration::from_millis(1));
     }
+    false
 }
 
 /// Ends processes with SIGTERM, then with SIGKILL after `grace` or as soon as `now` returns true.
@@ -122,5 +133,31 @@ pub fn end(living: &dyn Fn() -> Vec<Process>, grace: Duration, now: &dyn Fn() ->
     while !living().is_empty() && begun.elapsed() < PATIENCE {
         send(Signal::SIGKILL);
         std::thread::sleep(PULSE);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::{Cell, RefCell};
+
+    use super::*;
+
+    /// A stopped process has started another one after the system began to list them.
+    #[test]
+    fn one_that_was_started_while_they_were_listed_is_stopped_too() {
+        let (lists, stopped) = (Cell::new(0), RefCell::new(HashSet::new()));
+        let one = |pid: i32| {
+            let is_stopped = stopped.borrow().contains(&pid);
+            Process { pid, parent: 1, is_dead: false, is_stopped, has_terminal: false }
+        };
+        let living = || {
+            lists.set(lists.get() + 1);
+            if lists.get() < 3 { vec![one(2)] } else { vec![one(2), one(3)] }
+        };
+        let stop = |pid: i32| {
+            stopped.borrow_mut().insert(pid);
+        };
+        assert!(freeze(&living, &stop));
+        assert_eq!(stopped.borrow().len(), 2);
     }
 }

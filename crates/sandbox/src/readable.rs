@@ -34,8 +34,14 @@ pub(crate) fn paths(policy: &Policy) -> Vec<PathBuf> {
     }
     let led_to: Vec<_> = hidden.iter().flat_map(|folder| led_to(folder)).collect();
     hidden.extend(led_to.into_iter().map(|(_, file)| file));
-    let is_hidden = |path: &Path| path.ancestors().any(|it| hidden.contains(it) || fits(it));
-    shown.retain(|path| !hidden.contains(path) && is_hidden(path));
+    shown.retain(|path| !hidden.contains(path));
+    // In a folder that is readable anyway, a rule would only have its siblings listed.
+    let is_hidden = |path: &Path| {
+        let mut above = path.ancestors().skip(1);
+        let ruled = above.find(|it| shown.contains(*it) || hidden.contains(*it) || fits(it));
+        fits(path) || ruled.is_some_and(|folder| !shown.contains(folder))
+    };
+    let shown: HashSet<_> = shown.iter().filter(|path| is_hidden(path)).cloned().collect();
     let rules = || hidden.iter().chain(&patterns).chain(&shown);
     let above: HashSet<&Path> = rules().flat_map(|path| path.ancestors().skip(1)).collect();
     // Begins with every folder that is readable by a rule of its own.
@@ -116,6 +122,27 @@ mod tests {
             let elsewhere = paths(&Policy { hide: hidden, ..Policy::default() });
             assert!(elsewhere.contains(&PathBuf::from("/usr")), "{elsewhere:?}");
         }
+    }
+
+    #[test]
+    fn a_folder_that_is_shown_is_granted_as_a_whole() {
+        let scratch = Scratch::new();
+        for name in [".tool/bin/run", ".tool/lib/x", ".tool/keys/id", ".tool/keys/known"] {
+            scratch.file(name, "");
+        }
+        let shown = [".tool", ".tool/bin/run", ".tool/keys/known"].map(|name| scratch.path(name));
+        let mut policy =
+            Policy { hide: vec![scratch.path(".*")], show: shown.to_vec(), ..Policy::default() };
+        let below = |policy: &Policy| {
+            let mut found = paths(policy);
+            found.retain(|path| path.starts_with(scratch.root()));
+            found.sort();
+            found
+        };
+        assert_eq!(below(&policy), [scratch.path(".tool")]);
+        policy.hide.push(scratch.path(".tool/keys"));
+        let wanted = [".tool/bin", ".tool/keys/known", ".tool/lib"].map(|it| scratch.path(it));
+        assert_eq!(below(&policy), wanted);
     }
 
     #[test]

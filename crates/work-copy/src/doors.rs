@@ -57,6 +57,7 @@ pub struct Doors {
 struct Basis {
     home: Utf8PathBuf,
     copy: Utf8PathBuf,
+    starts: Vec<Utf8PathBuf>,
     tmp: Utf8PathBuf,
     state: Utf8PathBuf,
     read_only: Vec<Utf8PathBuf>,
@@ -82,6 +83,10 @@ pub(crate) struct Attempt<'a> {
 /// Substrings of messages by which programs report a denied access.
 const SAYS_REFUSED: [&str; 5] =
     ["ermission denied", "EACCES", "EPERM", "not permitted", "Read-only"];
+
+/// The places in the list of policies of those for checks and for the loop's own git.
+const CHECKS: usize = 1;
+const GIT: usize = 4;
 
 /// Folders that no check should write to.
 const SYSTEM: [&str; 6] = ["/usr", "/etc", "/bin", "/sbin", "/lib", "/boot"];
@@ -143,6 +148,14 @@ fn found(attempt: &Attempt<'_>, home: &Utf8Path) -> Found {
     Found { shown, judged, git_settings, git_credentials }
 }
 
+/// Returns a path without links, as far as it exists.
+fn real(path: Utf8PathBuf) -> Utf8PathBuf {
+    let there = cache::existing(&path);
+    let rest = path.strip_prefix(there).unwrap_or(Utf8Path::new(""));
+    let found = there.canonicalize_utf8().unwrap_or_else(|_| there.to_owned());
+    found.components().chain(rest.components()).collect()
+}
+
 /// Returns a path that no other user has taken: in the folder of temporary files anybody can take any.
 fn free_name(path: &Utf8Path) -> Utf8PathBuf {
     let others = (0..100).map(|count| format!("{path}-{}{count}", std::process::id()).into());
@@ -153,10 +166,11 @@ fn free_name(path: &Utf8Path) -> Utf8PathBuf {
 
 impl Basis {
     fn policy(&self, agent: Option<&str>, is_setup: bool) -> Policy {
-        let Self { home, copy, tmp, state, read_only, settings, found, env } = self;
+        let Self { home, copy, starts, tmp, state, read_only, settings, found, env } = self;
         Policy::new(&Request {
             home,
             copy,
+            starts,
             tmp,
             state,
             read_only,
@@ -175,24 +189,35 @@ impl Doors {
         let config = attempt.config;
         let agents = [&config.agent.command, &command_line(config)].map(|line| agent_of(line));
         let [agent, reviewer] = agents.each_ref().map(Option::as_deref);
-        let whom = [(agent, false), (None, false), (None, true), (reviewer, false)];
-        let doors = Self::for_whom(attempt, &whom)?;
-        let own = own_program()?;
-        let made = |n: usize| sandbox::door(&own, doors.policies.get(n), doors.limits);
-        let [agent, checks, setup, reviewer] = [0, 1, 2, 3].map(made);
-        let filters = doors.policies.get(1).map(|policy| sandbox::inner_door(&own, policy));
-        let filters = filters.unwrap_or_default();
-        let git = doors.basis.as_ref().map(|basis| {
-            let mut policy = basis.policy(None, false);
+        let whom = [(agent, false), (None, false), (None, true), (reviewer, false), (None, false)];
+        let mut doors = Self::for_whom(attempt, &whom)?;
+        if let Some(policy) = doors.policies.get_mut(GIT) {
             let Attempt { cache, worker, source, .. } = attempt;
             policy.write.extend([own_git_name(worker), room_name(worker)].map(|it| cache.join(it)));
             // Git's extension for large files writes there.
             policy.write.extend(text_path(&source.shared.join("lfs")).map(Utf8Path::to_owned));
             policy.git_settings.clear();
-            sandbox::door(&own, Some(&policy), doors.limits)
-        });
-        let git = git.unwrap_or_default();
+        }
+        let own = own_program()?;
+        let made = |n: usize| sandbox::door(&own, doors.policies.get(n), doors.limits);
+        let [agent, checks, setup, reviewer, git] = [0, CHECKS, 2, 3, GIT].map(made);
+        let git = if doors.are_sandboxed() { git } else { Door::default() };
+        let filters = doors.policies.get(CHECKS).map(|policy| sandbox::inner_door(&own, policy));
+        let filters = filters.unwrap_or_default();
         Ok(Self { agent, checks, setup, reviewer, git, filters, ..doors })
+    }
+
+    /// Creates the folders, and looks up what can be read now, for the doors that are used often.
+    pub fn open(&mut self) -> Result<(), Failure> {
+        self.create_folders()?;
+        let [_, checks, _, _, git] = &*self.policies else { return Ok(()) };
+        let checks = checks.looked_up();
+        let git =
+            Policy { write: git.write.clone(), git_settings: String::new(), ..checks.clone() };
+        let own = own_program()?;
+        self.checks = sandbox::door(&own, Some(&checks), self.limits);
+        self.git = sandbox::door(&own, Some(&git), self.limits);
+        Ok(())
     }
 
     /// Returns configured writable paths that do not exist: no rule can be made for them.
@@ -235,6 +260,7 @@ impl Doors {
             found: found(attempt, &home),
             home,
             copy: top.to_owned(),
+            starts: [top.join(&source.inside), cache.join(room_name(worker))].map(real).into(),
             tmp: free_name(&env.temp_dir().join(name)),
             state: state.clone(),
             read_only: vec![cache.to_owned()],
@@ -347,6 +373,25 @@ impl Doors {
         [("write", there.collect()), ("show", hidden)].into_iter().filter_map(line).collect()
     }
 
+    /// Returns the removed variables that an output names.
+    pub fn removed(&self, output: &str) -> Vec<&str> {
+        let removed = self.policies.get(CHECKS).into_iter().flat_map(|policy| &policy.remove);
+        let is_other = |c: char| !c.is_alphanumeric() && c != '_';
+        let words: BTreeSet<&str> = output.split(is_other).collect();
+        removed.map(String::as_str).filter(|name| words.contains(name)).collect()
+    }
+
+    /// Returns what is in the home folder under hidden names, if there is a sandbox: what checks may
+    /// read of it, and what not.
+    pub fn dot_files(&self) -> Option<(Vec<Utf8PathBuf>, Vec<Utf8PathBuf>)> {
+        let (basis, checks) = (self.basis.as_ref()?, self.policies.get(CHECKS)?);
+        let entries = basis.home.read_dir_utf8().into_iter().flatten().flatten();
+        let mut named: Vec<_> = entries.map(|entry| entry.into_path()).collect();
+        named.retain(|path| path.file_name().is_some_and(|name| name.starts_with('.')));
+        named.sort();
+        Some(named.into_iter().partition(|path| checks.hides(path).is_none()))
+    }
+
     /// Whether there is a sandbox.
     pub fn are_sandboxed(&self) -> bool {
         !self.policies.is_empty()
@@ -359,10 +404,12 @@ impl Doors {
         cache::make_private(copies)?;
         fs_err::create_dir_all(&self.state)?;
         let (record, top) = &self.record;
-        if record.parent().is_some()
-            && state::read_text(record).ok().as_deref() != Some(top.as_str())
-        {
-            state::replace(record, top.as_str().as_bytes())?;
+        if let Some(records) = record.parent() {
+            cache::make_private(records)?;
+            if state::read_text(record).ok().as_deref() != Some(top.as_str()) {
+                state::replace(record, top.as_str().as_bytes())?;
+            }
+            state::make_private(record)?;
         }
         if !self.are_sandboxed() {
             return Ok(());

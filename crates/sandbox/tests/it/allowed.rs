@@ -24,7 +24,7 @@ fn an_agent_reads_its_own_credentials_and_writes_its_own_data() {
     assert!(world.run(Side::Inside, "cat \"$HOME/.claude/settings.json\"").status.success());
     let read = "cat \"$HOME/.claude/.credentials.json\"";
     assert_eq!(text(&world.run(Side::Inside, read)), SECRET);
-    let write = "echo x >> \"$HOME/.claude/projects/old.jsonl\" && mkdir \"$HOME/.claude/projects/new\" && \
+    let write = "cd \"$HOME/.claude/projects/-copies-own\" && echo x >> old.jsonl && mkdir new && \
                  echo x > \"$HOME/.claude/.credentials.json\" && echo x > \"$HOME/.claude/todos/1\"";
     let output = world.run(Side::Inside, write);
     assert!(output.status.success(), "{}", text(&output));
@@ -32,7 +32,8 @@ fn an_agent_reads_its_own_credentials_and_writes_its_own_data() {
         assert!(!world.run(Side::Inside, &format!("cat \"$HOME/{name}\"")).status.success());
     }
     let before = world.protected();
-    let settings = "echo x > \"$HOME/.claude/settings.json\"; echo x > \"$HOME/.claude.json\"; \
+    let settings = "echo x >> \"$HOME\"/.claude/projects/-copies-other/memory/MEMORY.md; \
+                    mkdir \"$HOME/.claude/projects/new\"; echo x > \"$HOME/.claude/settings.json\"; echo x > \"$HOME/.claude.json\"; \
                     mkdir \"$HOME/.claude/skills\"; rm -rf \"$HOME/.claude\"/*.json";
     world.run(Side::Inside, settings);
     assert_eq!(world.protected(), before);

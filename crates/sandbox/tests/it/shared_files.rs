@@ -34,3 +34,13 @@ fn a_link_in_the_state_folder_is_not_followed() {
     world.run(Side::Inside, "git config --global user.name agent");
     assert_eq!(world.protected(), before);
 }
+
+#[test]
+fn a_link_in_the_place_of_a_file_that_was_looked_up_is_not_followed() {
+    let world = World::new();
+    let (file, policy) = (world.path("home/.bashrc"), world.policy().looked_up());
+    fs_err::remove_file(&file).unwrap();
+    std::os::unix::fs::symlink(world.path("home/.ssh/id_ed25519"), &file).unwrap();
+    let mut shell = world.shell_with(&policy, Side::Inside, "cat \"$HOME/.bashrc\"");
+    assert!(!shell.output().unwrap().status.success());
+}

@@ -70,7 +70,8 @@ impl World {
             scratch.file(&format!("home/{name}"), "{}");
         }
         scratch.file("home/.claude/.credentials.json", SECRET);
-        scratch.file("home/.claude/projects/old.jsonl", "old");
+        scratch.file("home/.claude/projects/-copies-own/old.jsonl", "old");
+        scratch.file("home/.claude/projects/-copies-other/memory/MEMORY.md", "mine\n");
         for name in ["project/src/main.c", "project/.ralph/plan.md"] {
             scratch.file(name, "the user's\n");
         }
@@ -101,6 +102,7 @@ impl World {
         Policy::new(&Request {
             home: &self.path("home"),
             copy: &self.path("copies/own"),
+            starts: &["/copies/own".into()],
             tmp: &self.path("tmp"),
             state: &self.path("state"),
             read_only: &[self.path("project"), self.path("copies")],
@@ -114,9 +116,15 @@ impl World {
 
     /// A shell that runs this script in the copy.
     pub(crate) fn shell(&self, side: Side, script: &str) -> Command {
+        self.shell_with(&self.policy().looked_up(), side, script)
+    }
+
+    /// The same with a policy that was made before.
+    pub(crate) fn shell_with(&self, policy: &Policy, side: Side, script: &str) -> Command {
         let mut command = match side {
-            Side::Inside => sandbox::door(Path::new(DOOR), Some(&self.policy()), Limits::default())
-                .command("sh"),
+            Side::Inside => {
+                sandbox::door(Path::new(DOOR), Some(policy), Limits::default()).command("sh")
+            }
             Side::Outside => Command::new("sh"),
         };
         if side == Side::Inside {

@@ -43,7 +43,7 @@ pub(super) fn begin(
         // Left by an earlier attempt.
         desk.copy.doors.remove_tmp();
     }
-    desk.copy.doors.create_folders()?;
+    desk.copy.doors.open()?;
     sweep(desk.state())?;
     let start = Start::of(attempt);
     prepare_copy(job, &mut desk.copy, start)?;

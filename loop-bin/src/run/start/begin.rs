@@ -9,6 +9,7 @@ use std::sync::{Arc, mpsc};
 use camino::{Utf8Path, Utf8PathBuf};
 use nix::sys::signal::{Signal, raise};
 use ralph_base::env::Env;
+use ralph_base::linux;
 use ralph_base::state::{self, Id, Lock, StateDir, name_of_worker};
 use ralph_core::git::Repo;
 use ralph_project::config::{Config, Flag, Mode, PullRequests};
@@ -66,6 +67,14 @@ fn free_what_was_left(
     for entry in run_dir.root().read_dir_utf8().into_iter().flatten().flatten() {
         // Git's locks on our own index files.
         if entry.file_name().ends_with(".lock") {
+            state::remove_if_there(entry.path())?;
+        }
+    }
+    // Index files that older versions, or killed processes, left in the git folder.
+    let git_folder = run_dir.in_git().parent().unwrap_or(run_dir.in_git());
+    for entry in git_folder.read_dir_utf8().into_iter().flatten().flatten() {
+        let of = entry.file_name().strip_prefix("ralph-index-").and_then(|pid| pid.parse().ok());
+        if of.is_some_and(|pid| !linux::is_alive(pid)) {
             state::remove_if_there(entry.path())?;
         }
     }
@@ -279,8 +288,8 @@ pub(in crate::run) fn desk(
         run = name_of_worker(&run, worker);
     }
     let repo = Repo::open(project.root())?;
-    let copy = Workspace::of(env, &project, &repo, &dir, &context.config)?;
-    copy.doors.create_folders()?;
+    let mut copy = Workspace::of(env, &project, &repo, &dir, &context.config)?;
+    copy.doors.open()?;
     let project = project.for_attempt(copy.doors.state.clone());
     let name = worker.map_or(ONLY_WORKER, Id::as_str).to_owned();
     Ok(Desk { name, run, project, dir, copy, session: None })

@@ -1,5 +1,6 @@
 //! Ctrl-C and SIGTERM in every phase: exit codes, a clean tree, and no processes left.
 
+use std::cell::Cell;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Stdio};
 
@@ -62,8 +63,13 @@ fn an_interrupt_before_the_agent_starts_leaves_no_process() {
         };
         of_stage().into_iter().find(is_keeper)
     };
-    until("the keeper is there", || keeper().is_some());
-    let keeper = keeper().unwrap();
+    // One of a git's may be gone when it is looked at again.
+    let found = Cell::new(None);
+    until("the keeper is there", || {
+        found.set(keeper());
+        found.get().is_some()
+    });
+    let keeper = found.get().unwrap();
     signal("STOP", keeper);
     signal("INT", child.id());
     std::thread::sleep(Duration::from_millis(500));
