@@ -27,7 +27,7 @@ fn start_run(env: &Env, given: &ArgMatches) -> Result<ExitCode, Failure> {
     flags.extend(plan.map(|path| Flag::new("loop.plan", path.clone())));
     let project = here::project(env)?;
     flags.extend(in_task::flags(env, project.root()));
-    let restored = run::start::restore_files(&project)?;
+    let restored = run::start::restore_files(env, &project)?;
     let config = here::config(&project, env, &flags)?;
     if !in_task::end_with_task(env) {
         if config.finish.pr == PullRequests::Story && !config.run.dry_run {

@@ -3,7 +3,7 @@
 //! The tree is clean when an attempt begins, so later changes are the attempt's. Files that control
 //! the run are recorded before the agent starts and restored afterwards.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ffi::OsStr;
 use std::fs::Permissions;
 use std::io;
@@ -20,8 +20,12 @@ use super::{Source, Start, Workspace};
 use ralph_project::failure::Failure;
 use serde::{Deserialize, Serialize};
 
-/// The refs that make git show one object as another.
-const REPLACED: &str = "refs/replace/";
+/// The refs under which an attempt's changes of refs are kept, and the most that are kept at once.
+const DISCARDED: &str = "refs/ralph/discarded/";
+const MOST_KEPT: usize = 300;
+
+/// The most folders in which a moved git folder is searched.
+const MOST_FOLDERS: usize = 50_000;
 
 /// Returns the user's uncommitted files, except those that the loop writes.
 pub fn uncommitted(repo: &Repo, ours: &[PathBuf]) -> Result<Vec<PathBuf>, GitError> {
@@ -89,9 +93,15 @@ pub struct ProtectedFiles {
     /// The git folder, if it is one, and its inode.
     #[serde(default)]
     git_folder: Option<(Utf8PathBuf, u64)>,
-    /// Objects of all refs by name, except our own, the stash and the checked-out branch.
+    /// Values of all refs by name, except our own and the stash.
     #[serde(default)]
     refs: BTreeMap<String, String>,
+    /// The branch that was checked out: the attempt's commits move it.
+    #[serde(default)]
+    branch: String,
+    /// The commit there.
+    #[serde(default)]
+    tip: Option<String>,
     /// Commits and messages of stashes, newest first.
     #[serde(default)]
     stashes: Vec<(String, String)>,
@@ -121,9 +131,19 @@ impl ProtectedFiles {
         moving.retain(|path, _| !is_there(path) || !is_gone(path));
         if let Ok(git) = Utf8PathBuf::from_path_buf(source.shared.clone()) {
             paths.extend(
-                ["config", "config.worktree", "objects/info/alternates"].map(|name| git.join(name)),
+                ["config", "config.worktree", "objects/info/alternates", "shallow"]
+                    .map(|name| git.join(name)),
             );
             folders.extend(["hooks", "info"].map(|name| git.join(name)));
+            // The user's git also runs in submodules and in other work trees.
+            for inner in repositories_in(&git.join("modules")) {
+                paths.extend(["config", "config.worktree"].map(|name| inner.join(name)));
+                folders.extend(["hooks", "info"].map(|name| inner.join(name)));
+            }
+            for other in git.join("worktrees").read_dir_utf8().into_iter().flatten().flatten() {
+                let names = ["commondir", "config.worktree", "gitdir"];
+                paths.extend(names.map(|name| other.path().join(name)));
+            }
             kept.extend(["refs", "objects", "logs", "ralph"].map(|name| git.join(name)));
         }
         paths.extend(folders.iter().flat_map(|folder| files_below(folder)));
@@ -133,11 +153,15 @@ impl ProtectedFiles {
         let links = above.map(|path| (path.to_owned(), fs_err::read_link(path).ok())).collect();
         let files = paths.iter().map(|path| (path.clone(), content(path))).collect();
         let git = source.git();
-        let (mut refs, stashes) = refs(&git).map_err(io::Error::other)?;
-        refs.remove(&git.line(&["symbolic-ref", "--quiet", "HEAD"]).unwrap_or_default());
+        let refs = refs(&git).map_err(io::Error::other)?;
+        let stashes = stashes(&git).map_err(io::Error::other)?;
+        let branch = git.line(&["symbolic-ref", "--quiet", "HEAD"]);
+        let branch = branch.unwrap_or_else(|_| "HEAD".to_owned());
+        let tip = git.line(&["rev-parse", "--quiet", "--verify", "HEAD"]).ok();
         let folder = source.top.join(".git");
         let git_folder = inode_of(&folder).map(|inode| (folder, inode));
-        let protected = Self { files, moving, folders, links, git_folder, refs, stashes };
+        let protected =
+            Self { files, moving, folders, links, git_folder, refs, branch, tip, stashes };
         state::replace_unsynced(&copy.own.records.protected(), &serde_json::to_vec(&protected)?)
     }
 
@@ -170,7 +194,8 @@ impl ProtectedFiles {
     /// Restores the files and returns a message for each. What is replaced is kept in the run's
     /// folder, as the user may have written it.
     pub fn restore(&self, git: &Git, run_dir: &RunDir) -> io::Result<Vec<String>> {
-        let mut restored: Vec<String> = self.restore_git_folder()?.into_iter().collect();
+        let mut restored = Vec::new();
+        let is_replaced = self.restore_git_folder()?;
         self.restore_links()?;
         let added = self.folders.iter().flat_map(|folder| files_below(folder));
         let added = added.filter(|path| !self.files.contains_key(path)).map(|path| (path, &None));
@@ -205,32 +230,55 @@ impl ProtectedFiles {
             }
             restored.push(said);
         }
+        if let Some((path, _)) = self.git_folder.as_ref().filter(|_| is_replaced) {
+            if let Some(tip) = &self.tip
+                && git.run(&["cat-file", "-e", tip]).is_err()
+            {
+                return Err(self.git_folder_is_lost(path));
+            }
+            restored.push(format!("restored {path}, which was replaced during the run"));
+        }
         restored.extend(self.restore_refs(git));
         Ok(restored)
     }
 
-    /// Puts the git folder back if something else is in its place.
-    fn restore_git_folder(&self) -> io::Result<Option<String>> {
-        let Some((path, inode)) = &self.git_folder else { return Ok(None) };
+    /// Puts the git folder back if something else is in its place; a copy of it will do, because what
+    /// git obeys there is restored afterwards. Returns whether that is so.
+    fn restore_git_folder(&self) -> io::Result<bool> {
+        let Some((path, inode)) = &self.git_folder else { return Ok(false) };
         if inode_of(path) == Some(*inode) {
-            return Ok(None);
+            return Ok(false);
         }
         let beside = path.parent().unwrap_or(path);
         let named = state::read_text(path).unwrap_or_default();
         let named = named.trim().strip_prefix("gitdir:").map(|named| beside.join(named.trim()));
-        let entries = beside.read_dir_utf8()?.flatten().map(|entry| entry.into_path());
-        let mut places = named.into_iter().chain(path.read_link_utf8()).chain(entries);
-        let Some(found) = places.find(|place| inode_of(&beside.join(place)) == Some(*inode)) else {
-            return Err(io::Error::other(format!(
-                "{path} is not the git folder that it was when the attempt began, and that one is \
-                 not beside it; find it and put it back, then run `ralph-loop` again"
-            )));
+        let named: Vec<_> = named.into_iter().chain(path.canonicalize_utf8()).collect();
+        let mut places = named.iter().cloned().chain(folders_in(beside));
+        let old = places.find(|place| inode_of(place) == Some(*inode));
+        let is_like =
+            |place: &&Utf8PathBuf| place.starts_with(beside) && place.join("HEAD").exists();
+        let Some(found) = old.as_ref().or_else(|| named.iter().find(is_like)) else {
+            return Err(self.git_folder_is_lost(path));
         };
-        if is_there(path) {
-            fs_err::rename(path, format!("{path}.replaced-{}", state::now()))?;
+        if found != path {
+            set_aside(path)?;
+            fs_err::rename(found, path)?;
         }
-        fs_err::rename(beside.join(found), path)?;
-        Ok(Some(format!("restored {path}, which was replaced during the run")))
+        Ok(true)
+    }
+
+    /// Sets aside what is in the place of the git folder: its hooks would run with the user's next
+    /// commit.
+    fn git_folder_is_lost(&self, path: &Utf8Path) -> io::Error {
+        let moved = match set_aside(path) {
+            Ok(Some(aside)) => format!("; it is now {aside}"),
+            Ok(None) => String::new(),
+            Err(error) => return error,
+        };
+        io::Error::other(format!(
+            "{path} is not the git folder that it was when the attempt began{moved}, and that one is \
+             not in the project; find it and put it back, then run `ralph-loop` again"
+        ))
     }
 
     /// Removes new links, so that nothing is read or written through them, and restores the links
@@ -248,7 +296,7 @@ impl ProtectedFiles {
                     fs_err::create_dir(path)?;
                 }
             } else if path.exists() {
-                fs_err::rename(path, format!("{path}.replaced-{}", state::now()))?;
+                set_aside(path)?;
             }
             if let Some(before) = before {
                 fs_err::os::unix::fs::symlink(before, path)?;
@@ -257,56 +305,77 @@ impl ProtectedFiles {
         Ok(())
     }
 
-    /// Restores deleted refs and stashes, and returns messages. A ref that has moved is only
-    /// reported, because other processes may have moved it; those that show an object as another
-    /// one are restored in any case.
+    /// Restores refs and stashes, and returns messages. What a ref was set to is kept under a new name
+    /// of ours, because another process of the user's may have set it.
     fn restore_refs(&self, git: &Git) -> Vec<String> {
-        let Ok((refs, stashes)) = refs(git) else { return Vec::new() };
         let mut said = Vec::new();
-        let mut restore = |name: &str, id: &str, args: &[&str]| {
-            said.push(match git.run(args) {
-                Ok(_) => {
-                    format!("restored {name} at {id}, which was deleted during the run")
-                }
-                Err(error) => format!("could not restore {name}, which was at {id}: {error}"),
-            });
+        let now = match refs(git) {
+            Ok(now) => now,
+            Err(error) => return vec![format!("the refs cannot be compared: {error}")],
         };
-        for (name, id) in self.refs.iter().filter(|(name, _)| !refs.contains_key(*name)) {
-            restore(name, id, &["update-ref", name, id, ""]);
+        let names: BTreeSet<&String> = self.refs.keys().chain(now.keys()).collect();
+        let changed = names.into_iter().filter(|name| **name != self.branch);
+        let changed: Vec<Change<'_>> = changed
+            .map(|name| (name.as_str(), self.refs.get(name), now.get(name)))
+            // An older version's record does not name the branch.
+            .filter(|(_, before, now)| before != now && (now.is_none() || !self.branch.is_empty()))
+            .collect();
+        let head = git.line(&["symbolic-ref", "--quiet", "HEAD"]).unwrap_or_default();
+        if changed.iter().any(|(name, ..)| *name == head) {
+            // HEAD stays at its commit, which is the attempt's.
+            let _ = git.run(&["update-ref", "--no-deref", "HEAD", "HEAD"]);
         }
-        for (name, id) in refs.iter().filter(|(name, _)| name.starts_with(REPLACED)) {
-            let before = self.refs.get(name);
-            if before != Some(id) {
-                let args = match before {
-                    Some(before) => vec!["update-ref", name, before, id],
-                    None => vec!["update-ref", "-d", name, id],
-                };
-                let done =
-                    git.run(&args).map_or_else(|error| error.to_string(), |_| "undone".into());
-                said.push(format!("{name} was set to {id} during the run: {done}"));
-            }
+        said.extend(changed.iter().take(MOST_KEPT).map(|change| keep_and_tell(git, change)));
+        if changed.len() > MOST_KEPT {
+            said.push(format!("{} more refs changed during the run", changed.len() - MOST_KEPT));
         }
-        let mut restore = |name: &str, id: &str, args: &[&str]| {
-            said.push(match git.run(args) {
-                Ok(_) => format!("restored {name} at {id}, which was deleted during the run"),
-                Err(error) => format!("could not restore {name}, which was at {id}: {error}"),
-            });
-        };
+        // First what is in the way of others: a folder of refs has the name of a ref.
+        let new = changed.iter().filter(|(_, before, _)| before.is_none());
+        let removed: String = new.map(|(name, ..)| format!("delete {name}\n")).collect();
+        let old = changed.iter().filter_map(|(name, before, _)| Some((name, (*before)?)));
+        let (links, ids): (Vec<_>, Vec<_>) =
+            old.partition(|(_, before)| before.starts_with("refs/"));
+        let set: String = ids.iter().map(|(name, id)| format!("update {name} {id}\n")).collect();
+        for list in [removed, set].into_iter().filter(|list| !list.is_empty()) {
+            let done = git.feed(&["update-ref", "--no-deref", "--stdin"], list.as_bytes());
+            said.extend(done.err().map(|error| format!("could not restore refs: {error}")));
+        }
+        for (name, target) in links {
+            let done = git.run(&["symbolic-ref", name, target]);
+            said.extend(done.err().map(|error| format!("could not restore {name}: {error}")));
+        }
+        let stashes = stashes(git).unwrap_or_default();
         for stash @ (id, message) in self.stashes.iter().rev() {
             if !stashes.contains(stash) {
-                let what = format!("the stash \"{message}\"");
-                restore(&what, id, &["stash", "store", "--quiet", "-m", message, id]);
-            }
-        }
-        for (name, id) in &self.refs {
-            if let Some(now) =
-                refs.get(name).filter(|now| *now != id && !name.starts_with(REPLACED))
-            {
-                said.push(format!("{name} moved from {id} to {now} during the run"));
+                let done = git.run(&["stash", "store", "--quiet", "-m", message, id]);
+                let done = done.map_or_else(|error| error.to_string(), |_| "restored".into());
+                said.push(format!(
+                    "the stash \"{message}\", {id}, was deleted during the run: {done}"
+                ));
             }
         }
         said
     }
+}
+
+/// A ref with its value before and now: an object, or the name of another ref.
+type Change<'a> = (&'a str, Option<&'a String>, Option<&'a String>);
+
+/// Keeps what a ref was set to, and says what has become of it.
+fn keep_and_tell(git: &Git, (name, before, now): &Change<'_>) -> String {
+    let mut said = match before {
+        Some(before) => format!("restored {name} at {before}"),
+        None => format!("removed {name}"),
+    };
+    let Some(now) = now else { return format!("{said}, which was deleted during the run") };
+    said.push_str(&format!(", which was set to {now} during the run"));
+    let plain = name.trim_start_matches("refs/").replace('/', "-");
+    let kept = format!("{DISCARDED}{}-{plain}-{}", state::stamp(), now.get(..8).unwrap_or(now));
+    // Another ref's name has nothing to keep.
+    if !now.starts_with("refs/") && git.run(&["update-ref", &kept, now, ""]).is_ok() {
+        said.push_str(&format!("; that is kept as {kept}"));
+    }
+    said
 }
 
 /// In place, restores the protected files before our own git reads them, after the attempt has run
@@ -335,22 +404,66 @@ pub fn protecting<T>(
     Ok((done?, restored))
 }
 
-/// Returns the refs with their objects, except our own, and the stashes, newest first.
-#[expect(clippy::type_complexity, reason = "as they are remembered")]
-fn refs(git: &Git) -> Result<(BTreeMap<String, String>, Vec<(String, String)>), GitError> {
-    let refs = git.line(&["for-each-ref", "--format=%(objectname) %(refname)"])?;
+/// Returns the refs, except our own and the stash, with their objects, or the refs that they name.
+fn refs(git: &Git) -> Result<BTreeMap<String, String>, GitError> {
+    let refs = git.line(&["for-each-ref", "--format=%(objectname) %(symref) %(refname)"])?;
+    let parts = |line: &str| {
+        let (id, rest) = line.split_once(' ')?;
+        let (link, name) = rest.split_once(' ')?;
+        let value = if link.is_empty() { id } else { link };
+        Some((name.to_owned(), value.to_owned()))
+    };
     let is_other = |name: &str| !name.starts_with("refs/ralph/") && name != "refs/stash";
-    let refs = refs.lines().filter_map(|line| line.split_once(' '));
-    let refs = refs.filter(|(_, name)| is_other(name));
+    Ok(refs.lines().filter_map(parts).filter(|(name, _)| is_other(name)).collect())
+}
+
+/// Returns the stashes, newest first.
+fn stashes(git: &Git) -> Result<Vec<(String, String)>, GitError> {
     let stashes = git.line(&["stash", "list", "--format=%H %gs"])?;
     let stashes = stashes.lines().filter_map(|line| line.split_once(' '));
-    let stashes = stashes.map(|(id, message)| (id.to_owned(), message.to_owned())).collect();
-    Ok((refs.map(|(id, name)| (name.to_owned(), id.to_owned())).collect(), stashes))
+    Ok(stashes.map(|(id, message)| (id.to_owned(), message.to_owned())).collect())
 }
 
 /// Returns the inode of a folder; `None` if there is something else.
 fn inode_of(folder: &Utf8Path) -> Option<u64> {
     Some(folder.symlink_metadata().ok()?).filter(|found| found.is_dir()).map(|found| found.ino())
+}
+
+/// Renames what is at a path, if anything is; returns its new name.
+fn set_aside(path: &Utf8Path) -> io::Result<Option<String>> {
+    if !is_there(path) {
+        return Ok(None);
+    }
+    let aside = format!("{path}.replaced-{}", state::now());
+    fs_err::rename(path, &aside)?;
+    Ok(Some(aside))
+}
+
+/// Returns the git folders of submodules, and of submodules of these.
+fn repositories_in(modules: &Utf8Path) -> Vec<Utf8PathBuf> {
+    let entries = modules.read_dir_utf8().into_iter().flatten().flatten();
+    let folders = entries.filter(|entry| entry.file_type().is_ok_and(|it| it.is_dir()));
+    let found = |folder: Utf8PathBuf| {
+        if !folder.join("HEAD").exists() {
+            return repositories_in(&folder);
+        }
+        let inner = repositories_in(&folder.join("modules"));
+        [vec![folder], inner].concat()
+    };
+    folders.flat_map(|entry| found(entry.into_path())).collect()
+}
+
+/// Returns the folders below a folder, up to a number, nearer ones first.
+fn folders_in(folder: &Utf8Path) -> impl Iterator<Item = Utf8PathBuf> {
+    let mut waiting = VecDeque::from([folder.to_owned()]);
+    let next = move || {
+        let folder = waiting.pop_front()?;
+        let entries = folder.read_dir_utf8().into_iter().flatten().flatten();
+        let folders = entries.filter(|entry| entry.file_type().is_ok_and(|it| it.is_dir()));
+        waiting.extend(folders.map(|entry| entry.into_path()));
+        Some(folder)
+    };
+    std::iter::from_fn(next).take(MOST_FOLDERS)
 }
 
 fn is_there(path: &Utf8Path) -> bool {

@@ -19,7 +19,7 @@ pub fn remove_all(path: &Path) -> io::Result<()> {
     match fs::remove_dir_all(path) {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
             make_readable(path);
-            fs::remove_dir_all(path)
+            fs::remove_dir_all(path).or_else(|_| remove_deep(path))
         }
         // Another process may still write into it, or remove parts of it.
         Err(error) if error.kind() == io::ErrorKind::NotFound => remove_all(path),

@@ -38,7 +38,7 @@ const PLAN_NAME: &str = "{plan}";
 /// Examines the project without writing to it.
 pub(crate) fn preflight(env: &Env, given: &[Flag]) -> Result<Preflight, Failure> {
     let project = here::project(env)?;
-    let restored = restore_files(&project)?;
+    let restored = restore_files(env, &project)?;
     let mut config = here::config(&project, env, given)?;
     if let Some(flaw) = flaw_in_command(&config) {
         return Err(Failure::usage(flaw));
@@ -103,7 +103,9 @@ pub(crate) fn preflight(env: &Env, given: &[Flag]) -> Result<Preflight, Failure>
 
 /// Restores files before they are read that a killed run left: files between two commits, and settings
 /// that an in-place agent may have changed. Reports which of the latter were restored.
-pub(crate) fn restore_files(project: &Project) -> Result<Vec<Finding>, Failure> {
+pub(crate) fn restore_files(env: &Env, project: &Project) -> Result<Vec<Finding>, Failure> {
+    // First, because git obeys some of them.
+    let restored = restore_protected(env, project)?;
     if let Ok(repo) = Repo::open(project.root())
         && let Ok(source) = Source::of(project, &repo)
         && board::is_interrupted(&source)
@@ -116,7 +118,20 @@ pub(crate) fn restore_files(project: &Project) -> Result<Vec<Finding>, Failure> 
             ))
         })?;
     }
-    let Some(run_dir) = RunDir::of_project(project.root()) else { return Ok(Vec::new()) };
+    Ok(restored)
+}
+
+fn restore_protected(env: &Env, project: &Project) -> Result<Vec<Finding>, Failure> {
+    // The attempt may have replaced the git folder, in which a link leads to the run's files.
+    let outside = project.root().ancestors().find_map(|top| {
+        let folder = cache::state_folder(env, top)?;
+        folder.exists().then(|| RunDir::in_git_folder(&top.join(".git")).outside(folder))
+    });
+    let in_git = RunDir::of_project(project.root());
+    let has_record = |dir: &RunDir| dir.protected().exists();
+    let Some(run_dir) = outside.into_iter().chain(in_git).find(has_record) else {
+        return Ok(Vec::new());
+    };
     if let Some(mut left) = ProtectedFiles::remembered(&run_dir)
         && Lock::holder(&run_dir.lock()).is_none()
         && !RunRecord::is_of_another(&run_dir)?

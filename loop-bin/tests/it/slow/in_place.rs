@@ -290,7 +290,7 @@ fn a_project_moved_after_a_kill_continues_its_attempt() {
 }
 
 #[test]
-fn branches_tags_and_stashes_that_the_agent_deletes_are_restored() {
+fn refs_and_stashes_that_the_agent_changes_are_restored() {
     for end in ["", "exit 1", "touch \"$AGENT_NOTES/begun\"; sleep 600"] {
         let stage = committed();
         let git = |command: &str| stage.repo.git(command.split(' '));
@@ -301,11 +301,16 @@ fn branches_tags_and_stashes_that_the_agent_deletes_are_restored() {
             stage.repo.write("a.txt", text);
             git(&format!("stash push -q -m {text}"));
         }
-        let list = "for-each-ref refs/heads/topic refs/tags refs/stash";
+        git("symbolic-ref refs/remotes/origin/HEAD refs/heads/topic");
+        let list = "for-each-ref --format=%(objectname)%(symref)%(refname) refs/heads/topic \
+                    refs/heads/other refs/heads/new refs/tags refs/notes/mine refs/remotes refs/stash";
         let before = [git(list), git("stash list")];
         let agent = format!(
             "cat >/dev/null; git branch -qD topic; git tag -d v1; git stash clear; echo x >x.txt; \
-             git checkout -q other; git commit -q --allow-empty -m mine; {end}"
+             git symbolic-ref refs/remotes/origin/HEAD refs/heads/main; git checkout -q other; \
+             git commit -q --allow-empty -m mine; git tag theirs; git notes --ref=mine add -m x; \
+             git symbolic-ref refs/tags/main refs/heads/main; git update-ref --no-deref HEAD HEAD; \
+             git checkout -q -b new; printf '%s\\n' $(git rev-parse HEAD) >.git/shallow; {end}"
         );
         let limits = ["--attempts", "1", "--max-iterations", "1"];
         let args = [&["--in-place", "--agent", &agent][..], &limits].concat();
@@ -315,10 +320,54 @@ fn branches_tags_and_stashes_that_the_agent_deletes_are_restored() {
         } else {
             stage.run(&args)
         };
-        ran.ended(0).says("restored refs/heads/topic at ").says("refs/heads/other moved from ");
+        ran.ended(0).says("restored refs/heads/topic at ").says("restored refs/heads/other at ");
+        ran.says("; that is kept as refs/ralph/discarded/");
+        let kept = git("log --format=%s --glob=refs/ralph/discarded");
+        assert!(kept.contains("mine\n"), "{kept}");
+        assert!(!stage.exists(".git/shallow"), "{end}");
         assert_eq!([git(list), git("stash list")], before, "{end}");
         assert_eq!(git("symbolic-ref --short HEAD"), "main\n");
     }
+}
+
+#[test]
+fn a_git_folder_that_the_agent_replaces_is_put_back() {
+    for end in ["", "touch \"$AGENT_NOTES/begun\"; sleep 600"] {
+        let stage = committed();
+        let (hook, tip) = ("#!/bin/sh\nexit 1\n", stage.repo.head());
+        let agent = format!(
+            "cat >/dev/null; mkdir -p deep/er; mv .git deep/er/hidden; git init -q theirs; \
+             printf '{hook}' >theirs/.git/hooks/pre-commit; chmod +x theirs/.git/hooks/pre-commit; \
+             ln -s theirs/.git .git; {end}"
+        );
+        let args = ["--in-place", "--agent", &agent, "--attempts", "1", "--max-iterations", "1"];
+        let ran = if end.is_empty() {
+            stage.run(&args)
+        } else {
+            stage.killed_when(&args, "the agent works", || stage.note_path("begun").exists());
+            stage.run(&["--in-place", "--max-iterations", "1"])
+        };
+        ran.says("restored ").says(".git, which was replaced during the run");
+        let git = stage.repo.root().join(".git");
+        assert!(git.symlink_metadata().unwrap().is_dir() && git.join("ralph").is_symlink());
+        stage.repo.git(["merge-base", "--is-ancestor", &tip, "HEAD"]);
+        assert!(!git.join("hooks/pre-commit").exists(), "{end}");
+    }
+}
+
+#[test]
+fn what_an_agent_puts_in_place_of_a_lost_git_folder_is_not_used() {
+    let stage = committed();
+    let copied = "cat >/dev/null; cp -r .git theirs; rm -rf .git; ln -s theirs .git; \
+                  printf '#!/bin/sh\nexit 1\n' >theirs/hooks/pre-commit; chmod +x theirs/hooks/*";
+    let ran = stage.run(&["--in-place", "--agent", copied, "--max-iterations", "1"]);
+    ran.says(".git, which was replaced during the run");
+    let git = stage.repo.root().join(".git");
+    assert!(git.symlink_metadata().unwrap().is_dir() && !git.join("hooks/pre-commit").exists());
+    let agent = "cat >/dev/null; git init -q theirs; rm -rf .git; ln -s theirs/.git .git";
+    let ran = stage.run(&["--in-place", "--agent", agent, "--max-iterations", "1"]);
+    ran.ended(1).says("is not the git folder that it was").says("it is now ");
+    assert!(!stage.exists(".git"));
 }
 
 #[test]
