@@ -3,8 +3,10 @@
 
 use std::process::ExitCode;
 
+use camino::Utf8PathBuf;
 use clap::Args;
 use ralph_base::env::Env;
+use ralph_base::listing::first_few;
 use ralph_base::state;
 use ralph_base::supervised::{self, CheckEnd};
 use ralph_project::config::{Baseline, LoopSettings, Mode};
@@ -24,6 +26,10 @@ use board::{Tip, progress_path};
 use client::signals::Interrupts;
 use ralph_project::finding::Finding;
 use work_copy::Start;
+use work_copy::doors::Doors;
+
+/// How many files of the home folder are named.
+const NAMED: usize = 8;
 
 pub(super) const COMMAND: Subcommand = Subcommand {
     name: "doctor",
@@ -52,6 +58,7 @@ fn run(env: &Env, Doctor { no_checks, flags }: Doctor) -> Result<ExitCode, Failu
             findings.extend(all_findings(&preflight)?);
             if !findings.iter().any(Finding::is_problem) {
                 findings.extend(try_to_escape(&preflight)?);
+                findings.extend(readable_in_home(&preflight.workspace.doors));
                 let Preflight { options, config, workspace, .. } = &preflight;
                 findings.extend(hooks_that_fail(options, config, &workspace.doors)?);
             }
@@ -133,4 +140,20 @@ fn try_to_escape(preflight: &Preflight) -> Result<Option<Finding>, Failure> {
     } else {
         Finding::Good("sandbox tested: it refused a write to the project".to_owned())
     }))
+}
+
+/// Names what checks may read of the files that programs keep in the home folder, and what not.
+fn readable_in_home(doors: &Doors) -> Vec<Finding> {
+    let Some((shown, hidden)) = doors.dot_files() else { return Vec::new() };
+    let hides = format!("sandbox hides {} (change with [sandbox] show)", in_home(&hidden));
+    let shows = format!("sandbox shows {} (change with [sandbox] hide)", in_home(&shown));
+    [hides, shows].map(Finding::Good).into()
+}
+
+fn in_home(paths: &[Utf8PathBuf]) -> String {
+    let names = paths.iter().filter_map(|path| path.file_name());
+    match first_few(names.map(|name| format!("~/{name}")), NAMED) {
+        none if none.is_empty() => "nothing in the home folder".to_owned(),
+        names => names,
+    }
 }

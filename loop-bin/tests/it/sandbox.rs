@@ -273,7 +273,14 @@ fn the_sandbox_command_uses_the_same_sandbox_and_works_in_the_copy() {
     try_it("exit 7").ended(7);
     assert!(!stage.exists("evil"));
     run(&stage, &["sandbox", "--", "no-such-program"]).ended(126).says("no-such-program");
-    run(&stage, &["doctor"]).says("sandbox tested: it refused a write to the project");
+    stage.repo.scratch().file("home/.ssh/id", "x");
+    stage.repo.scratch().file("home/.cargo/config.toml", "");
+    let ran = run(&stage, &["doctor"]);
+    ran.says("sandbox tested: it refused a write to the project");
+    let lines: Vec<&str> = ran.out.lines().filter(|line| line.contains("[sandbox] ")).collect();
+    let [hides, shows] = lines[..] else { panic!("{lines:?}") };
+    assert!(hides.contains("hides") && hides.contains("~/.ssh"), "{hides}");
+    assert!(shows.contains("shows") && shows.contains("~/.cargo"), "{shows}");
     stage.run(&[]).ended(0);
     let copy = stage.copy().unwrap();
     stage.run_in(&copy, &["sandbox", "--", "touch", "tried"]).ended(0);
@@ -350,6 +357,12 @@ fn a_check_that_the_sandbox_blocks_stops_the_start_with_a_remedy() {
     let precious = stage.repo.scratch().file("home/Documents/old", "x");
     let ran = run("rm ~/Documents/old; test -n \"$SSH_AUTH_SOCK\"", "");
     ran.ended(9).says("fails in the sandbox");
+    let needs_a_key = "test -n \"$SSH_AUTH_SOCK\" || { echo SSH_AUTH_SOCK is not set; false; }";
+    let ran = stage.run_env(
+        &[("SSH_AUTH_SOCK", "/run/agent")],
+        &["--verify", needs_a_key, "--baseline", "check"],
+    );
+    ran.ended(9).says("under [sandbox], add `env = [\"SSH_AUTH_SOCK\"]`");
     run("rm -f ~/Documents/old 2>/dev/null; false", "").ended(9).says("if it passes without the");
     // The sandbox denies no start of a program: this one is just not executable.
     let spawn = run(&format!("echo \"Error: spawn {secret} EACCES\"; false"), "");

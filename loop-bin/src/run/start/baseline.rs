@@ -103,12 +103,15 @@ fn finding(check: &Check, config: &Config, doors: &Doors) -> Finding {
     if check.passed() {
         return Finding::Good(format!("`{name}` passes before any changes ({took})"));
     }
-    let refused = doors.refused(&check.output);
+    let (refused, removed) = (doors.refused(&check.output), doors.removed(&check.output));
+    let mut lines = doors.settings_for(&refused);
+    // A variable that is named may be what is missing.
+    lines.extend((!removed.is_empty()).then(|| format!("env = {removed:?}")));
+    let way_on = match &lines[..] {
+        [] => NEEDS.to_owned(),
+        lines => format!("add `{}`", lines.join("` and `")),
+    };
     if !refused.is_empty() {
-        let way_on = match &doors.settings_for(&refused)[..] {
-            [] => NEEDS.to_owned(),
-            lines => format!("add `{}`", lines.join("` and `")),
-        };
         return Finding::Problem(format!(
             "`{name}` fails in the sandbox, which refused {}\n{}\nunder [sandbox], {way_on}, or start \
              with --sandbox off",
@@ -142,7 +145,7 @@ fn finding(check: &Check, config: &Config, doors: &Doors) -> Finding {
     text.push('\n');
     text.push_str(&last_lines(check));
     if doors.are_sandboxed() {
-        text.push_str(&format!("\nif it passes without the sandbox: under [sandbox], {NEEDS}"));
+        text.push_str(&format!("\nif it passes without the sandbox: under [sandbox], {way_on}"));
     }
     match config.verify.baseline {
         Baseline::Ignore => Finding::Note(text + "\n" + &ignored(check, config)),
