@@ -158,7 +158,8 @@ impl Case<'_, '_> {
             None => {}
         }
         let failed = (evidence.failed() || signs.failed) && !evidence.gave_up();
-        let passed = evidence.seems_passed();
+        // A line that counts tests by chance, such as source code, does not outweigh an error.
+        let passed = evidence.passed() || !signs.not_loaded && evidence.seems_passed();
         // The shell did not find the program, or could not start it.
         let not_started = matches!(code, 126 | 127) && !failed && !passed;
         if not_started || evidence.not_loaded(self.cut) {
@@ -171,7 +172,7 @@ impl Case<'_, '_> {
             return Kind::Failed;
         }
         // A truncated output may lack the very lines that would say otherwise.
-        if signs.not_loaded {
+        if signs.not_loaded && !(self.cut && signs.one_passed) {
             Kind::Errored
         } else if !self.cut && evidence.nothing_ran(false) {
             Kind::NoTests
@@ -441,11 +442,58 @@ mod tests {
     }
 
     #[test]
+    fn tasks_that_prepare_tests_run_none() {
+        let prepared = "> Task :app:processDebugManifest UP-TO-DATE\n\
+                        > Task :app:packageDebugUnitTestForUnitTest UP-TO-DATE\n\
+                        > Task :app:javaPreCompileDebugUnitTest\n\
+                        > Task :app:lintAnalyzeDebugUnitTest\n";
+        let built = format!("{prepared}\nBUILD SUCCESSFUL in 3s\n");
+        check("./gradlew lint", Some(0), &built, Kind::NotATest);
+        check("./gradlew assembleAndroidTest", Some(0), &built, Kind::NotATest);
+        let failed =
+            format!("{prepared}e: calc.kt:2:7 Unresolved reference\n\nBUILD FAILED in 1s\n");
+        check("./gradlew assemble", Some(1), &failed, Kind::NotATest);
+        let tested = "> Task :app:testDebugUnitTest\n\nBUILD SUCCESSFUL in 3s\n";
+        check("./gradlew assemble", Some(0), tested, Kind::Passed);
+        let counted = "Tests run: 3, Failures: 1, Errors: 0, Skipped: 0\n";
+        check("mvn install -Dmaven.test.skip=false", Some(1), counted, Kind::Failed);
+        check("mvn install -Dmaven.test.skip", Some(1), counted, Kind::NotATest);
+    }
+
+    #[test]
+    fn a_failed_package_is_known_without_its_tests() {
+        let end = "--- PASS: TestAdds (0.00s)\nPASS\nok  \tcalc/sum\t0.1s\nFAIL\n";
+        check("go test -v ./... | tail -4", Some(0), end, Kind::Failed);
+        let broken = "FAIL\tcalc/cmd [build failed]\nok  \tcalc/sum\t0.1s\nFAIL\n";
+        check("go test ./... | tail -4", Some(0), broken, Kind::Errored);
+        let crashed = "=== RUN   TestAdds\nfatal error: concurrent map writes\nFAIL\tcalc\t0.1s\n";
+        check("go test -v ./...", Some(1), crashed, Kind::Failed);
+        let named = "--- FAIL: TestSum_ParseError (0.00s)\nFAIL\nFAIL\tcalc\t0.1s\n\
+                     database.go:34 failed to parse as URL\n";
+        check("go test ./... | cat", Some(0), named, Kind::Failed);
+        let xcode = "Test case 'CalcTests.testAdds()' failed on 'Clone 1 of phone' (0.1 seconds)\n";
+        check("xcodebuild test | cat", Some(0), xcode, Kind::Failed);
+    }
+
+    #[test]
+    fn source_code_in_an_error_counts_no_tests() {
+        let output = "error[E0061]: this method takes 1 argument\n1776 +     &TARGET,\n\
+                      error: could not compile `calc` (lib test)\n";
+        check("cargo test", Some(101), output, Kind::Errored);
+    }
+
+    #[test]
     fn truncated_output_does_not_prove_that_no_tests_ran() {
         let (command, output) = ("cargo test", "running 0 tests\n");
         let run = Run { command, exit_code: Some(101), output, ..Run::default() };
         assert_eq!(judge(&Run { cut: true, ..run }).kind, Kind::Failed);
         assert_eq!(judge(&run).kind, Kind::NoTests);
+        // The tests ran, so an error that one of them printed stopped nothing.
+        let output = "'which' is not recognized as a command\n ✓ calc.test.ts (3 tests) 5ms\n";
+        let run = Run { command: "npm test", exit_code: Some(1), output, cut: true, ..run };
+        assert_eq!(judge(&run).kind, Kind::Failed);
+        let run = Run { output: "'jest' is not recognized as a command\n", ..run };
+        assert_eq!(judge(&run).kind, Kind::Errored);
     }
 
     #[test]

@@ -64,9 +64,8 @@ pub(crate) fn of(program: &str, args: &[&str]) -> Purpose {
 
 pub(super) fn of_row(row: Runner, name: &str, args: &[&str]) -> Purpose {
     let skipped = |arg: &&str| {
-        arg.starts_with("-DskipTests") && !arg.ends_with("=false")
-            || arg.starts_with("-DskipITs")
-            || arg.starts_with("-Dmaven.test.skip")
+        let skips = ["-DskipTests", "-DskipITs", "-Dmaven.test.skip"];
+        skips.iter().any(|skip| arg.starts_with(skip)) && !arg.ends_with("=false")
     };
     let excluded = name == "gradle" && args.windows(2).any(|pair| pair == ["-x", "test"]);
     if args.iter().any(skipped) || excluded || names_other_sessions(row, args) {

@@ -165,6 +165,7 @@ impl<'a> Evidence<'a> {
             && !self.passed()
             && !self.blocks.iter().any(passed)
             && !self.counts_failures_unnamed()
+            && !self.packages.any_test_ran()
             && self.failing().iter().all(|test| is_path(test))
     }
 

@@ -11,8 +11,12 @@ use super::{counts, tap};
 include!(concat!(env!("OUT_DIR"), "/name_forms.rs"));
 
 /// Text before and after a name, anywhere in the line.
-const AROUND: &[(&str, &str)] =
-    &[("error: in \"", "\""), ("Failure in TEST(", ")"), ("Test Case '", "' failed")];
+const AROUND: &[(&str, &str)] = &[
+    ("error: in \"", "\""),
+    ("Failure in TEST(", ")"),
+    ("Test Case '", "' failed"),
+    ("Test case '", "' failed"),
+];
 
 const MARKS: [char; 8] = ['✕', '✗', '✘', '✖', '×', '❌', '𐄂', '⨯'];
 
@@ -84,7 +88,7 @@ fn by_table(text: &str) -> Option<&str> {
 pub(super) fn is_message(name: &str) -> bool {
     let first = name.split(' ').next().unwrap_or_default();
     let kind = first.trim_end_matches(':');
-    let ends = |ending: &str| kind.ends_with(ending) && !kind.contains(['#', '/', '.']);
+    let ends = |ending: &str| kind.ends_with(ending) && !kind.contains(['#', '/', '.', '_']);
     let error = (first.ends_with(':') || first == name) && (ends("Error") || ends("Exception"));
     error || first == "Expected" || matches!(kind, "Failure" | "Error" | "Skipped" | "Tests")
 }

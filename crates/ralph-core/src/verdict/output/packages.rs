@@ -13,8 +13,10 @@ pub(crate) struct Packages {
     tests_failed: u64,
     tests_passed: u64,
     tests_skipped: u64,
-    /// Whether a bare `FAIL` or a panic follows the last package line: the tests did run.
+    /// Whether a test was started, or a panic printed, behind the last package line.
     ran: bool,
+    /// Whether a bare `FAIL` follows the last package line: go's last word.
+    gave_up: bool,
 }
 
 impl Packages {
@@ -24,9 +26,14 @@ impl Packages {
             return self.push_test(line);
         }
         let mut fields = behind_bar(line).split('\t').map(str::trim);
-        match (fields.next(), fields.next(), fields.next()) {
-            (Some("ok"), _, Some(_)) if line.contains("[no tests to run]") => self.empty += 1,
-            (Some("ok"), _, Some(_)) => self.ok += 1,
+        let (outcome, package, rest) = (fields.next(), fields.next(), fields.next());
+        self.gave_up &= !(matches!(outcome, Some("ok" | "FAIL")) && package.is_some());
+        match (outcome, package, rest) {
+            (Some("ok"), _, Some(_)) => {
+                self.ran = false;
+                let empty = line.contains("[no tests to run]");
+                *(if empty { &mut self.empty } else { &mut self.ok }) += 1;
+            }
             (Some("?"), _, Some(_)) => self.empty += 1,
             (Some("FAIL"), Some(package), _) if package.ends_with(" failed]") => self.broken += 1,
             (Some("FAIL"), Some(_), _) => {
@@ -41,7 +48,9 @@ impl Packages {
     /// Reads the next line, trimmed, which has no tabs.
     pub(crate) fn push_test(&mut self, line: &str) {
         let text = behind_bar(line).trim_end();
-        self.ran |= text == "FAIL" || text.starts_with("panic: ");
+        self.gave_up |= text == "FAIL";
+        let starts = ["=== RUN", "panic: ", "fatal error: "];
+        self.ran |= text == "FAIL" || starts.iter().any(|start| text.starts_with(start));
         let Some(result) = text.strip_prefix("--- ") else { return };
         match result.split_once(": ").map(|(outcome, _)| outcome) {
             Some("FAIL") => self.tests_failed += 1,
@@ -56,8 +65,15 @@ impl Packages {
         self.ok + self.failed + self.broken + self.empty > 0
     }
 
+    /// Returns whether any test ran to its end, and not just a package.
+    pub(crate) fn any_test_ran(&self) -> bool {
+        self.tests_failed + self.tests_passed > 0
+    }
+
     pub(crate) fn any_failed(&self) -> bool {
-        self.tests_failed > 0 || self.failed > 0
+        // The end of a long output may lack the line of the package that failed.
+        let unnamed = self.gave_up && self.seen() && self.broken == 0;
+        self.tests_failed > 0 || self.failed > 0 || unnamed
     }
 
     /// Returns whether a package could not be built or stopped before its first test. If the output
@@ -69,14 +85,12 @@ impl Packages {
 
     /// Returns whether tests of a package passed and none failed.
     pub(crate) fn passed(&self) -> bool {
-        self.ok > 0 && !self.is_none() && self.failed + self.broken + self.tests_failed == 0
+        self.ok > 0 && !self.is_none() && self.broken == 0 && !self.any_failed()
     }
 
     pub(crate) fn is_none(&self) -> bool {
         let all_skipped = self.tests_skipped > 0 && self.tests_passed == 0;
-        self.seen()
-            && self.failed + self.broken + self.tests_failed == 0
-            && (self.ok == 0 || all_skipped)
+        self.seen() && self.broken == 0 && !self.any_failed() && (self.ok == 0 || all_skipped)
     }
 
     pub(crate) fn counts(&self) -> Counts {

@@ -6,6 +6,7 @@
 
 use std::sync::LazyLock;
 
+use super::super::command::is_test_name;
 use super::search::{Sieve, holds};
 
 // The lists, from `lists.toml`.
@@ -44,6 +45,8 @@ pub(crate) struct Signs {
     /// A message of make, the only line if there is nothing to do.
     make: bool,
     begun: bool,
+    /// A test passed.
+    pub(crate) one_passed: bool,
     lines: usize,
     killed_at: Option<usize>,
 }
@@ -103,6 +106,8 @@ impl Signs {
         self.running |= begins(text, RUNNING) || is_test_task(text) && !idle;
         self.failed |= begins(text, FAILED) || is_named(text);
         self.begun |= crashed || begins(text, BEGUN);
+        self.one_passed |=
+            begins(text, PASSED) || PASSED_BEHIND.iter().any(|end| text.ends_with(end));
     }
 }
 
@@ -143,7 +148,12 @@ fn is_named(text: &str) -> bool {
 fn is_test_task(text: &str) -> bool {
     let Some(task) = text.trim_start_matches("> Task ").strip_prefix(':') else { return false };
     let name = task.split(' ').next().unwrap_or_default().trim_end_matches(':');
-    name.trim_end_matches(|c: char| c.is_ascii_uppercase()).ends_with("est")
+    let last = name.rsplit(':').next().unwrap_or_default();
+    let plain = last.trim_end_matches(|c: char| c.is_ascii_uppercase());
+    // These prepare tests and run none: `lintAnalyzeDebugUnitTest`, `packageDebugUnitTest`.
+    (plain.ends_with("test") || plain.ends_with("Test"))
+        && is_test_name(last)
+        && !begins(last, &["package", "process", "merge", "link", "bundle"])
 }
 
 /// Detects a failure of make, in any language: `make: *** No rule to make target 'test'.  Stop.`,
