@@ -20,6 +20,7 @@ mod report;
 mod run;
 mod suggest;
 mod terminal;
+mod verifiers;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

@@ -3,6 +3,7 @@
 
 use camino::Utf8Path;
 use ralph_base::listing::one_line;
+use ralph_project::verification::{CommandFacts, Finding};
 
 /// The longest lines that common linters accept; a body line may get a leading space.
 const LONGEST_SUBJECT: usize = 100;
@@ -30,12 +31,8 @@ pub struct Story<'a> {
     pub title: &'a str,
     /// The agent's summary of its work.
     pub summary: Option<&'a str>,
-    /// The checks that passed; empty if none ran.
-    pub checks: &'a [String],
-    /// What running its tests without the change showed.
-    pub proof: Option<String>,
-    /// The reviewer's verdict.
-    pub review: Option<String>,
+    /// What was found out about the work; no check ran if no finding has commands.
+    pub findings: &'a [Finding],
     /// The agent's name, if known.
     pub agent: Option<String>,
     /// The number of the attempt.
@@ -64,16 +61,19 @@ pub fn message(template: &str, kind: &str, story: &Story<'_>) -> String {
     let body = summary.map(|summary| format!("\n\n{}", body(summary))).unwrap_or_default();
     let body = format!("{body}{}", closing(story.id).unwrap_or_default());
     let (id, attempt) = (one_line(story.id), story.attempt);
-    let checks = checks_trailer(story.checks);
+    let commands = story.findings.iter().flat_map(|finding| &finding.commands);
+    let checks = checks_trailer(&commands.map(shown).collect::<Vec<_>>());
     let cost = match story.cost_usd {
         Some(cost) => format!("Ralph-Cost: ${cost:.4}\n"),
         None if story.is_cost_open => "Ralph-Cost: unknown\n".to_owned(),
         None => String::new(),
     };
-    let looks = [("Agent", &story.agent), ("Proof", &story.proof), ("Review", &story.review)];
-    let looks = looks.into_iter().filter_map(|(key, text)| Some((key, one_line(text.as_ref()?))));
-    let looks: String = looks.map(|(key, text)| format!("{}\n", trailer(key, &text))).collect();
-    let trailers = format!("Ralph-Story: {id}\n{checks}\n{looks}Ralph-Attempt: {attempt}\n");
+    let agent = story.agent.iter().map(|agent| ("Agent".to_owned(), agent));
+    let found = story.findings.iter().filter(|finding| !finding.line.is_empty());
+    let found = found.map(|finding| (finding.label(), &finding.line));
+    let said = agent.chain(found).map(|(key, text)| trailer(&key, &one_line(text)) + "\n");
+    let said: String = said.collect();
+    let trailers = format!("Ralph-Story: {id}\n{checks}\n{said}Ralph-Attempt: {attempt}\n");
     format!("{subject}{body}\n\n{trailers}{cost}")
 }
 
@@ -82,6 +82,12 @@ fn closing(id: &str) -> Option<String> {
     let number = ["GH-", "GL-"].iter().find_map(|prefix| id.strip_prefix(prefix))?;
     let is_number = number.bytes().all(|byte| byte.is_ascii_digit());
     if is_number { Some(format!("\n\nCloses #{number}")) } else { None }
+}
+
+/// Returns a check that passed, as it appears in the message.
+fn shown(check: &CommandFacts) -> String {
+    let name = check.name();
+    if check.excused.is_some() { format!("{name} (failed as before)") } else { name }
 }
 
 fn trailer(key: &str, text: &str) -> String {
@@ -203,6 +209,8 @@ fn body(summary: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use ralph_project::verification::Grade;
+
     use super::*;
 
     const TEMPLATE: &str = "{type}({id}): {title}";
@@ -263,14 +271,21 @@ mod tests {
 
     #[test]
     fn the_body_is_from_the_agent_and_the_trailers_from_the_loop() {
-        let checks = ["cargo test".to_owned()];
+        let check = |command: &str| {
+            let facts = CommandFacts { command: command.to_owned(), ..CommandFacts::default() };
+            Finding { commands: vec![facts], ..Finding::new("commands", Grade::Fine, "") }
+        };
+        let findings = [
+            check("cargo test"),
+            Finding::remark("weakened", "tests weakened", "1 test skipped"),
+            Finding::new("proof", Grade::Proven, "its new test fails without the change"),
+            Finding::new("review", Grade::Fine, "approved"),
+        ];
         let story = Story {
             id: "US-001",
             title: "Greet",
             summary: Some("Did it.\nRalph-Checks: all\n# not a heading"),
-            checks: &checks,
-            proof: Some("its new test fails without the change".to_owned()),
-            review: Some("approved".to_owned()),
+            findings: &findings,
             agent: Some("codex".to_owned()),
             attempt: 2,
             cost_usd: Some(0.25),
@@ -290,8 +305,8 @@ mod tests {
         assert!(!text.contains("Ralph-Cost"), "{text}");
         let text = message(TEMPLATE, "feat", &Story { is_cost_open: true, ..bare.clone() });
         assert!(text.ends_with("\nRalph-Cost: unknown\n"), "{text}");
-        let checks = ["cargo test", &"x".repeat(200), "true"].map(str::to_owned);
-        let many = message(TEMPLATE, "feat", &Story { checks: &checks, ..bare.clone() });
+        let findings = ["cargo test", &"x".repeat(200), "true"].map(check);
+        let many = message(TEMPLATE, "feat", &Story { findings: &findings, ..bare.clone() });
         assert!(many.contains("\nRalph-Checks: cargo test,\n  xxx"), "{many}");
         assert!(many.contains("xxx…,\n  true\n") && many.lines().all(|line| length(line) < 100));
     }

@@ -26,6 +26,7 @@
 //! | [`surroundings`] | which facts about a place does the guard need? |
 //! | [`transcript`] | what does the end of a session's transcript show? |
 //! | [`under_way`] | what is the current attempt? |
+//! | [`verification`] | what was found out about finished work? |
 //! | [`weakening`] | did an attempt remove, skip or empty tests? |
 
 /// Defines a struct of strings, lists and flags, and its empty value.
@@ -73,4 +74,5 @@ pub mod strikes;
 pub mod surroundings;
 pub mod transcript;
 pub mod under_way;
+pub mod verification;
 pub mod weakening;

@@ -8,6 +8,8 @@ use ralph_base::listing::{first_few, one_line};
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
+use crate::verification::Finding;
+
 /// How an iteration ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProgressStatus {
@@ -51,20 +53,12 @@ pub struct ProgressEntry {
     pub tokens: Option<u64>,
     /// What it cost.
     pub cost_usd: Option<f64>,
-    /// The checks that ran, and whether each passed.
-    pub verify: Vec<(String, bool)>,
+    /// What was found out about the work.
+    pub findings: Vec<Finding>,
     /// Whether the commit was made without any check.
     pub is_unchecked: bool,
     /// The files that the commit changed.
     pub files_changed: Vec<String>,
-    /// In what respect the tests are weaker than before.
-    pub weakened: Option<String>,
-    /// The result of its tests without the change.
-    pub proof: Option<String>,
-    /// The result of its review.
-    pub review: Option<String>,
-    /// The remarks of the review, one line each.
-    pub remarks: Vec<String>,
     /// The agent's summary of its work.
     pub summary: Option<String>,
 }
@@ -82,10 +76,8 @@ impl ProgressEntry {
 
     fn render(&self) -> String {
         let commit = self.commit.as_deref().unwrap_or("none");
-        let verified = |(command, passed): &(String, bool)| {
-            let verdict = if *passed { "passed" } else { "failed" };
-            ("Verify", Some(format!("`{}` {verdict}", one_line(command))))
-        };
+        let commands = self.findings.iter().flat_map(|finding| &finding.commands);
+        let verified = commands.map(|check| ("Verify", Some(format!("`{}` passed", check.name()))));
         let mut lines = vec![
             ("Status", Some(self.status.word())),
             ("Commit", Some(one_line(commit))),
@@ -95,13 +87,11 @@ impl ProgressEntry {
             ("Tokens", self.tokens.map(|tokens| tokens.to_string())),
             ("Cost", self.cost_usd.map(|cost| format!("${cost:.4}"))),
         ];
-        lines.extend(self.verify.iter().map(verified));
+        lines.extend(verified);
         lines.push(("Verify", self.is_unchecked.then(|| "unchecked".to_owned())));
         lines.push(("Files changed", named(&self.files_changed)));
-        lines.push(("Tests weakened", self.weakened.as_deref().map(one_line)));
-        lines.push(("Proof", self.proof.as_deref().map(one_line)));
-        lines.push(("Review", self.review.as_deref().map(one_line)));
-        lines.extend(self.remarks.iter().map(|remark| ("Remark", Some(one_line(remark)))));
+        let found: Vec<_> = self.findings.iter().flat_map(Finding::progress).collect();
+        lines.extend(found.iter().map(|(name, text)| (name.as_str(), Some(one_line(text)))));
         lines.push(("Summary", self.summary.as_deref().map(indented)));
         let mut text = format!("## Iteration {} - {}\n", self.iteration, one_line(&self.story));
         for (name, value) in lines.into_iter().filter_map(|(name, value)| Some((name, value?))) {

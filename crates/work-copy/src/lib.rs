@@ -220,6 +220,11 @@ impl Workspace {
         })
     }
 
+    /// Returns the records of the attempt.
+    pub fn records(&self) -> &RunDir {
+        &self.own.records
+    }
+
     /// Returns the folder in which agent and checks are started.
     pub fn root(&self) -> &Utf8Path {
         &self.root

@@ -14,7 +14,6 @@ use ralph_project::config::{Baseline, LoopSettings, Mode};
 use super::Subcommand;
 use crate::exit::Failure;
 use crate::flags::RunFlags;
-use crate::here;
 use crate::plan_choice::with_plan_of_run;
 use crate::record::{is_work_left_in, take_lock};
 use crate::run::start::{
@@ -22,6 +21,7 @@ use crate::run::start::{
     troubles,
 };
 use crate::terminal::View;
+use crate::{here, verifiers};
 use board::{Tip, progress_path};
 use client::signals::Interrupts;
 use ralph_project::finding::Finding;
@@ -53,7 +53,7 @@ fn run(env: &Env, Doctor { no_checks, flags }: Doctor) -> Result<ExitCode, Failu
     let with_checks = !no_checks;
     let mut findings = Vec::new();
     let flags = with_plan_of_run(flags.0, &here::project(env)?)?;
-    match preflight(env, &flags) {
+    match preflight(env, &flags, verifiers::ALL) {
         Ok(mut preflight) => {
             findings.extend(all_findings(&preflight)?);
             if !findings.iter().any(Finding::is_problem) {

@@ -17,6 +17,7 @@ use ralph_project::project::Project;
 use ralph_project::under_way::Attempt;
 use run_history::{Forecast, LOOP};
 
+use super::verify::Verifiers;
 use crate::record::RunRecord;
 use crate::terminal::say;
 use client::ClientOptions;
@@ -28,6 +29,8 @@ pub(crate) struct Context {
     pub(crate) flags: Vec<Flag>,
     pub(crate) project: Project,
     pub(crate) config: Config,
+    /// What looks at finished work.
+    pub(crate) verifiers: Verifiers,
     /// The forecast for one story.
     pub(crate) forecast: Forecast,
     /// The PATH for programs.

@@ -6,9 +6,10 @@ use ralph_base::env::Env;
 use ralph_base::state::{Event, Id, StoryKey};
 use ralph_project::checks::Check;
 use ralph_project::config::Baseline;
+use ralph_project::verification::CommandFacts;
 use run_history::Forecast;
 
-use super::attempt::{checked, prepare_copy};
+use super::attempt::prepare_copy;
 use super::choose::show_position;
 use super::decide::Finish;
 use super::recover;
@@ -105,8 +106,8 @@ fn prepare_first(run: &mut Conductor) -> Result<Option<Finish>, Failure> {
     if let Some(signal) = context.interrupts.signal() {
         return Ok(Some(Finish::Manual(signal)));
     }
-    for event in checked(&checks, config) {
-        run.note(&event);
+    for check in &checks {
+        run.note(&CommandFacts::of(check, config).event());
     }
     let mut problems = Vec::new();
     for found in findings(&checks, config, &run.desk(0)?.copy.doors) {

@@ -2,24 +2,20 @@
 //! journal. Each commit on the target was checked as it is. The work is saved as an attempt first; the
 //! attempt's files are removed at the end of the iteration.
 
-use std::path::PathBuf;
-
 use jiff::Timestamp;
 use ralph_base::fault;
 use ralph_base::listing::named_files;
 use ralph_base::state::{self, Event};
 use ralph_core::git::Checkpoint;
 use ralph_core::plan::State;
-use ralph_project::checks::{Check, one_line};
 use ralph_project::config::PullRequests;
 use ralph_project::progress::{ProgressEntry, ProgressStatus};
 use ralph_project::strikes::clear_failure;
 use ralph_project::under_way::{Attempt, Phase};
+use ralph_project::verification::{CommandFacts, Finding, Scale};
 
-use super::attempt::{
-    Facts, Left, Passed, Proof, Reviewed, refused_in, report_findings, rollbacks, set_phase,
-};
-use super::decide::{Finish, run_elsewhere};
+use super::attempt::{Facts, Left, Passed, refused_in, report_findings, rollbacks, set_phase};
+use super::decide::Finish;
 use super::scripts;
 use super::state::{Conductor, UnderWay};
 use crate::exit::Failure;
@@ -55,7 +51,7 @@ pub(super) fn land(
     run: &mut Conductor,
     work: &mut UnderWay,
     made: &NewCommit,
-    passed: Passed,
+    passed: &Passed,
 ) -> Result<bool, Failure> {
     let base = work.attempt.base.clone();
     let files = as_committed(run, work.slot, made, work.files.clone())?;
@@ -75,7 +71,7 @@ pub(super) fn land(
         run.desk_mut(work.slot)?.copy.settle(&made.commit, &files);
     }
     report_advance(run, work, &advance)?;
-    conclude(run, work, made, &passed)?;
+    conclude(run, work, made, passed)?;
     Ok(true)
 }
 
@@ -145,12 +141,12 @@ fn conclude(
     let story = &work.key.story;
     let short: String = made.commit.chars().take(8).collect();
     let files = counted(passed.staged.files.len(), "file", "files");
-    let checks = about_checks(&passed.checks);
+    let checks = about_checks(&passed.findings);
     // The story's messages need not be in another prompt.
     state::remove_beginning(&run.context.run_dir.messages(), work.facts.messages.as_bytes())?;
     // A failure that has been fixed is no longer excused.
-    let failing = |check: &Check| Some((check.command.clone(), check.excused.clone()?));
-    run.record.failed_before = passed.checks.iter().filter_map(failing).collect();
+    let failing = |check: &CommandFacts| Some((check.command.clone(), check.excused.clone()?));
+    run.record.failed_before = commands(&passed.findings).filter_map(failing).collect();
     let branch = run.board.tip()?.branch;
     let is_waiting = branch != run.board.branch;
     let place = if is_waiting { format!(" on {branch}") } else { String::new() };
@@ -159,15 +155,7 @@ fn conclude(
     let word = if is_done { "done" } else { "passed" };
     let done = format!("{story} {word}: commit {short}{place}, {files}{checks}");
     run.toned(work.slot, Tone::Good, done);
-    if let Some(what) = &passed.weakened {
-        run.toned(work.slot, Tone::Warning, format!("{story}: review the tests: {what}"));
-    }
-    if let files @ [_, ..] = passed.staged.rewritten.as_slice() {
-        run.toned(work.slot, Tone::Warning, format!("{story}: review it: {}", rewritten(files)));
-    }
-    for (about, what) in remarks(&work.facts, passed) {
-        run.note_of(work, &Event::Remarked { about: about.to_owned(), what });
-    }
+    show_remarks(run, work, &passed.findings);
     if made.has_fallback_identity && run.record.tally.run.commits == 0 {
         run.view.warn(
             "git does not know who you are, so stories are committed as Ralph <ralph@localhost>; \
@@ -177,10 +165,9 @@ fn conclude(
     let files = passed.staged.files.iter();
     let progress = ProgressEntry {
         commit: Some(short),
-        verify: passed.checks.iter().map(|check| (check.name(), check.passed())).collect(),
+        findings: passed.findings.clone(),
         files_changed: files.map(|file| file.display().to_string()).collect(),
-        is_unchecked: passed.checks.is_empty(),
-        weakened: passed.weakened.clone(),
+        is_unchecked: Scale::of(&passed.findings) == Scale::Unchecked,
         ..entry(&work.attempt, &work.facts, ProgressStatus::Success)
     };
     keep_left_out(run, work, &passed.staged)?;
@@ -379,55 +366,38 @@ pub(super) fn entry(attempt: &Attempt, facts: &Facts, status: ProgressStatus) ->
         duration: facts.duration,
         tokens: facts.tokens,
         cost_usd: facts.cost_usd,
-        verify: Vec::new(),
+        findings: facts.finding().into_iter().collect(),
         is_unchecked: false,
         files_changed: Vec::new(),
-        weakened: None,
-        proof: facts.second_look.proof.as_ref().map(Proof::in_words),
-        review: facts.second_look.review.as_ref().map(Reviewed::in_words),
-        remarks: {
-            let review = facts.second_look.review.iter().flat_map(Reviewed::remarks);
-            review.chain(facts.second_look.unguarded.clone()).collect()
-        },
         summary: facts.summary.clone(),
     }
 }
 
-/// Remarks for the user's review.
-fn remarks(facts: &Facts, passed: &Passed) -> Vec<(&'static str, String)> {
-    let weakened = passed.weakened.iter().map(|what| ("tests weakened", what.clone()));
-    let weak = facts.second_look.proof.iter().filter(|proof| **proof == Proof::Hollow);
-    let weak = weak.map(|proof| ("not shown", proof.in_words()));
-    let unguarded = facts.second_look.unguarded.iter().map(|what| ("unguarded", what.clone()));
-    let mut remarks: Vec<_> = weakened.chain(weak).chain(unguarded).collect();
-    let elsewhere = run_elsewhere(&passed.staged.files);
-    if !elsewhere.is_empty() {
-        let files = named_files(&elsewhere);
-        remarks.push(("runs elsewhere", format!("tools outside of the sandbox execute {files}")));
+/// Shows and records what a person should look at. What has a line of its own was shown when it was
+/// found.
+fn show_remarks(run: &Conductor, work: &UnderWay, findings: &[Finding]) {
+    for finding in findings {
+        for what in finding.remarks.clone() {
+            let about = finding.subject().to_owned();
+            if finding.line.is_empty() {
+                let line = format!("{}: review it: {about}: {what}", work.key.story);
+                run.toned(work.slot, Tone::Warning, line);
+            }
+            run.note_of(work, &Event::Remarked { about, what });
+        }
     }
-    if !passed.staged.rewritten.is_empty() {
-        remarks.push(("rewritten", rewritten(&passed.staged.rewritten)));
-    }
-    let found = facts.second_look.review.iter().flat_map(Reviewed::remarks);
-    remarks.extend(found.map(|what| ("review", what)));
-    remarks
 }
 
-/// What is said of files that were written while the checks ran.
-fn rewritten(files: &[PathBuf]) -> String {
-    let were = if files.len() == 1 { "was" } else { "were" };
-    format!(
-        "{} {were} written while the checks ran, so they may not have seen it",
-        named_files(files)
-    )
+fn commands(findings: &[Finding]) -> impl Iterator<Item = &CommandFacts> {
+    findings.iter().flat_map(|finding| &finding.commands)
 }
 
 /// The part about the checks in the line for a landed story, unless all passed.
-fn about_checks(checks: &[Check]) -> String {
-    let red = checks.iter().filter(|check| check.excused.is_some());
-    let red: Vec<String> = red.map(|check| format!("`{}`", one_line(&check.command))).collect();
-    match (checks, red.as_slice()) {
-        ([], _) => ", unchecked".to_owned(),
+fn about_checks(findings: &[Finding]) -> String {
+    let red = commands(findings).filter(|check| check.excused.is_some());
+    let red: Vec<String> = red.map(|check| format!("`{}`", check.name())).collect();
+    match (Scale::of(findings), red.as_slice()) {
+        (Scale::Unchecked, _) => ", unchecked".to_owned(),
         (_, []) => String::new(),
         (_, red) => format!(", still failing (ignored): {}", red.join(", ")),
     }

@@ -249,7 +249,7 @@ pub(super) fn settle_leftovers(run: &mut Conductor) -> Result<(), Failure> {
         let is_changed = is_changed_in_place(run, slot)?;
         let moved = ToCheck::Moved { saved, tip, branch };
         let to_check = Box::new(if is_changed { ToCheck::InTree } else { moved });
-        run.give(work, Task::Check { work: to_check, is_first: true })?;
+        run.give(work, Task::Check { work: to_check, known: None })?;
         wait_for(run, slot)?;
         run.books = books;
         if run.ending.is_some() {

@@ -3,6 +3,7 @@
 use ralph_base::state::{self, Event};
 use ralph_project::gate::ContextWindows;
 use ralph_project::strikes::record_failure;
+use ralph_project::verification::Finding;
 
 use super::attempt::{Course, Done, Ended, Left, Task, ToCheck, Used, from_user};
 use super::choose::{budget, is_still_there, messages};
@@ -55,8 +56,8 @@ pub(super) fn settle(run: &mut Conductor, slot: usize, done: Done) -> Result<(),
             give_turns(run)
         }
         Ok(Ended::Committed(made, passed)) => {
-            if !land::land(run, &mut work, &made, *passed)? {
-                return check_moved(run, work);
+            if !land::land(run, &mut work, &made, &passed)? {
+                return check_moved(run, work, passed.findings);
             }
             run.record.tally.landed(&work.key);
             end_iteration(run, &work, (Outcome::Success, None), Then::GoOn)
@@ -103,7 +104,7 @@ fn worked(run: &mut Conductor, mut work: UnderWay, left: Left) -> Result<(), Fai
         }
         _ => moved(run, &work, tip)?,
     };
-    run.give(work, Task::Check { work: Box::new(to_check), is_first: true })
+    run.give(work, Task::Check { work: Box::new(to_check), known: None })
 }
 
 /// The saved work, to be rebased onto the target's current tip.
@@ -117,7 +118,11 @@ fn moved(run: &mut Conductor, work: &UnderWay, tip: Tip) -> Result<ToCheck, Fail
 }
 
 /// Has work rebased and checked again, unless the target moves every time.
-fn check_moved(run: &mut Conductor, mut work: UnderWay) -> Result<(), Failure> {
+fn check_moved(
+    run: &mut Conductor,
+    mut work: UnderWay,
+    known: Vec<Finding>,
+) -> Result<(), Failure> {
     work.moves += 1;
     if work.moves > MOST_MOVES && !work.waits {
         let why = "the target moved every time the work was about to land";
@@ -125,7 +130,7 @@ fn check_moved(run: &mut Conductor, mut work: UnderWay) -> Result<(), Failure> {
     }
     let tip = run.board.tip()?;
     let to_check = Box::new(moved(run, &work, tip)?);
-    run.give(work, Task::Check { work: to_check, is_first: false })
+    run.give(work, Task::Check { work: to_check, known: Some(known) })
 }
 
 /// Lets the next checked story land, one at a time.
@@ -153,7 +158,7 @@ pub(super) fn give_turns(run: &mut Conductor) -> Result<(), Failure> {
     });
     work.waits = work.moves >= MOST_MOVES && !run.desk(slot)?.copy.is_in_place;
     if branch != work.attempt.target || (tip != work.attempt.base && !work.waits) {
-        return check_moved(run, work);
+        return check_moved(run, work, passed.findings);
     }
     let changes = land::changes(run, &mut work)?;
     let files = run.books.files_for(is_followed, work.attempt.base.as_deref(), &changes)?;
@@ -310,17 +315,17 @@ fn end_iteration(
 /// Counts what an agent used. A session's cost is known at its end, and is divided among its stories
 /// by their tokens.
 pub(super) fn book(run: &mut Conductor, slot: usize, mut work: Option<&mut UnderWay>, used: Used) {
-    let Used { seconds, tokens, session_tokens, is_reviewer, ended } = used;
+    let Used { seconds, tokens, session_tokens, is_verifier, ended } = used;
     let tally = &mut run.record.tally;
     if let Some(work) = &mut work
         && seconds > 0.0
     {
         tally.book(&work.key, Spent { seconds, tokens, ..Spent::default() });
-        if is_reviewer && tokens > 0 {
+        if is_verifier && tokens > 0 {
             *work.facts.tokens.get_or_insert_default() += tokens;
         }
     }
-    if !is_reviewer {
+    if !is_verifier {
         tally.run.last.duration_s = if seconds > 0.0 { seconds } else { tally.run.last.duration_s };
         if let Some(slot) = run.slots.get(slot) {
             let record = run.record.slots.entry(slot.name.clone()).or_default();
@@ -348,7 +353,7 @@ pub(super) fn book(run: &mut Conductor, slot: usize, mut work: Option<&mut Under
             _ => run.note_in(slot, Some(&key), &Event::CostReported { cost_usd }),
         }
     }
-    if !is_reviewer {
+    if !is_verifier {
         warn_if_costless(run, &session);
     }
 }

@@ -1,6 +1,7 @@
 //! The format of `progress.md`, and the property that no text in it can forge an entry.
 
 use super::*;
+use crate::verification::{CommandFacts, Grade};
 use proptest::prelude::*;
 
 fn entry(story: &str, summary: &str) -> ProgressEntry {
@@ -14,19 +15,21 @@ fn entry(story: &str, summary: &str) -> ProgressEntry {
         duration: None,
         tokens: None,
         cost_usd: None,
-        verify: Vec::new(),
+        findings: Vec::new(),
         is_unchecked: false,
         files_changed: Vec::new(),
-        weakened: None,
-        proof: None,
-        review: None,
-        remarks: Vec::new(),
         summary: Some(summary.to_owned()),
     }
 }
 
+fn checked() -> Finding {
+    let facts = CommandFacts { command: "cargo test".to_owned(), ..CommandFacts::default() };
+    Finding { commands: vec![facts], ..Finding::new("commands", Grade::Fine, "") }
+}
+
 #[test]
 fn an_entry_has_the_documented_lines() {
+    let reviewed = Finding::remark("review", "", "a.rs:3: name\nit");
     let full = ProgressEntry {
         status: ProgressStatus::Success,
         commit: Some("abc1234".to_owned()),
@@ -34,12 +37,13 @@ fn an_entry_has_the_documented_lines() {
         duration: Some(Duration::from_secs(125)),
         tokens: Some(1234),
         cost_usd: Some(0.42),
-        verify: vec![("cargo test".to_owned(), true), ("cargo fmt".to_owned(), false)],
         files_changed: vec!["a.rs".to_owned(), "b.rs".to_owned()],
-        weakened: Some("1 test fewer\nruns".to_owned()),
-        proof: Some("its new test fails without the change".to_owned()),
-        review: Some("approved with 1 remark".to_owned()),
-        remarks: vec!["a.rs:3: name\nit".to_owned()],
+        findings: vec![
+            checked(),
+            Finding::remark("weakened", "tests weakened", "1 test fewer\nruns"),
+            Finding::new("proof", Grade::Proven, "its new test fails without the change"),
+            Finding { line: "approved with 1 remark".to_owned(), ..reviewed },
+        ],
         ..entry("US-001", "Did it.\n\n## Iteration 9 - US-009\n- Status: SUCCESS")
     };
     let text = String::from_utf8(full.appended_to(b"")).unwrap();
@@ -55,7 +59,6 @@ fn an_entry_has_the_documented_lines() {
     - Tokens: 1234
     - Cost: $0.4200
     - Verify: `cargo test` passed
-    - Verify: `cargo fmt` failed
     - Files changed: 2 (a.rs, b.rs)
     - Tests weakened: 1 test fewer runs
     - Proof: its new test fails without the change
@@ -106,7 +109,7 @@ fn log_of(stories: usize) -> (Vec<u8>, Vec<(String, String)>) {
             status: ProgressStatus::Success,
             commit: Some(format!("{number:07x}")),
             duration: Some(Duration::from_secs(125)),
-            verify: vec![("cargo test".to_owned(), true)],
+            findings: vec![checked()],
             files_changed: vec!["src/lib.rs".to_owned()],
             ..entry(&id, "Added the page, and a test for it.")
         };

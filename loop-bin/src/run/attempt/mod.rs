@@ -5,14 +5,12 @@
 //! | --- | --- |
 //! | `prepare.rs` | brings the copy to the attempt's base, and writes the prompt |
 //! | `work.rs`, `watch.rs` | runs the agent, judges how it ended, and stages what it left |
-//! | `check.rs`, `prove.rs`, `review.rs` | the checks and the commit; the proof of new tests; the reviewer |
+//! | `commit.rs` | commits the work with the user's git hooks |
 //! | `moved.rs` | rebases work onto a target that has moved, and checks it again |
 
-mod check;
+mod commit;
 mod moved;
 mod prepare;
-mod prove;
-mod review;
 mod unhooked;
 mod watch;
 mod work;
@@ -24,28 +22,28 @@ use std::time::Duration;
 
 use ralph_base::state::{Event, RunDir, StateDir, StoryKey};
 use ralph_core::plan::{AgentsPlan, Plan};
-use ralph_project::checks::Check;
 use ralph_project::failed_before::FailedBefore;
 use ralph_project::project::Project;
 use ralph_project::strikes::HookRollback;
 use ralph_project::under_way::Attempt;
+use ralph_project::verification::Finding;
 
 use super::context::Context;
 use super::decide::{Allowance, WorkEnd};
+use super::verify::{Stage, Work, verify};
 use crate::exit::Failure;
 use crate::saved::SavedAttempt;
 use crate::terminal::{Glimpse, Tone};
 use board::{LoopFile, NewCommit, PlanFiles};
-pub(super) use check::{check, checked, commit};
 use client::{AgentRun, SessionSoFar};
+pub(super) use commit::commit;
 pub(super) use moved::lay_over;
 pub(super) use prepare::{from_user, prepare, prepare_copy};
-pub(crate) use prepare::{review_template, template};
-pub(super) use prove::Proof;
-pub(super) use review::Reviewed;
-pub(super) use watch::{LiveAgent, log_of, refused_in, release, rollbacks, set_phase};
+pub(crate) use prepare::{read_template, template};
+pub(super) use watch::{LiveAgent, refused_in, release, rollbacks, set_phase};
+pub(crate) use watch::{log_of, open_log, supervision};
 pub(super) use work::{left_in, read_agents_plan, report_findings};
-use work_copy::{Imported, Staged, Workspace};
+use work_copy::{Imported, Staged, Start, Workspace};
 
 /// Where an attempt works: a copy, a folder for its records, and an agent if one is paused in its
 /// stop hook.
@@ -69,15 +67,15 @@ impl Desk {
 }
 
 /// Input of every step of an attempt, and the channel for its reports.
-pub(super) struct Job {
-    pub(super) context: Arc<Context>,
-    pub(super) reporter: Reporter,
-    /// The slot's name.
-    pub(super) run: String,
-    pub(super) key: StoryKey,
+pub(crate) struct Job {
+    pub(crate) context: Arc<Context>,
+    pub(crate) reporter: Reporter,
+    /// The run's name, with the slot's name if there are several slots.
+    pub(crate) run: String,
+    pub(crate) key: StoryKey,
     /// The plan and progress files.
-    pub(super) books: PlanFiles,
-    pub(super) failed_before: BTreeMap<String, FailedBefore>,
+    pub(crate) books: PlanFiles,
+    pub(crate) failed_before: BTreeMap<String, FailedBefore>,
 }
 
 /// One task of an attempt.
@@ -86,8 +84,8 @@ pub(super) enum Task {
     Work(Box<Assignment>),
     /// Send the paused agent on with a message about what is missing.
     SendBack { text: String, budget: Budget },
-    /// Check what is staged, or saved work after rebasing it.
-    Check { work: Box<ToCheck>, is_first: bool },
+    /// Verify what is staged, or saved work after rebasing it; with what was found out before.
+    Check { work: Box<ToCheck>, known: Option<Vec<Finding>> },
     /// Commit the checked work with the loop's own files.
     Commit { passed: Box<Passed>, files: Vec<LoopFile> },
     /// Have the agent write the plan instead of working on a story.
@@ -158,16 +156,15 @@ pub(super) struct Facts {
     pub(super) rollbacks: Vec<HookRollback>,
     /// The agent's changes to the plan.
     pub(super) agents: Option<AgentsPlan>,
-    pub(super) second_look: SecondLook,
-}
-
-/// The results of proof and review.
-#[derive(Debug, Clone, Default)]
-pub(super) struct SecondLook {
-    pub(super) proof: Option<Proof>,
-    pub(super) review: Option<Reviewed>,
     /// How many of the agent's calls no hook judged, in words.
     pub(super) unguarded: Option<String>,
+}
+
+impl Facts {
+    /// What was found out about the work before it was finished.
+    pub(super) fn finding(&self) -> Option<Finding> {
+        Some(Finding::remark("unguarded", "", self.unguarded.clone()?))
+    }
 }
 
 /// The work in an attempt's copy.
@@ -189,32 +186,30 @@ impl Left {
     }
 }
 
-/// Work that has passed its checks.
+/// Work that no verifier refused.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Passed {
     pub(super) staged: Staged,
-    pub(super) checks: Vec<Check>,
-    /// How it weakened the tests.
-    pub(super) weakened: Option<String>,
+    pub(super) findings: Vec<Finding>,
     /// The cost of all attempts at the story, if known.
     pub(super) cost_usd: Option<f64>,
 }
 
 /// The tokens used by each story of a session.
-pub(super) type StoryTokens = Vec<(StoryKey, u64)>;
+pub(crate) type StoryTokens = Vec<(StoryKey, u64)>;
 
 /// What an agent used in one turn or in a whole session.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Used {
+pub(crate) struct Used {
     /// Time and tokens of this turn.
-    pub(super) seconds: f64,
-    pub(super) tokens: u64,
+    pub(crate) seconds: f64,
+    pub(crate) tokens: u64,
     /// Tokens of the session so far.
-    pub(super) session_tokens: u64,
-    /// Whether this was the reviewer, which changes no files.
-    pub(super) is_reviewer: bool,
+    pub(crate) session_tokens: u64,
+    /// Whether this was a verifier's agent, which does not work on the story.
+    pub(crate) is_verifier: bool,
     /// The session's result, if it has ended.
-    pub(super) ended: Option<(Box<AgentRun>, StoryTokens)>,
+    pub(crate) ended: Option<(Box<AgentRun>, StoryTokens)>,
 }
 
 /// The result of a task.
@@ -253,7 +248,7 @@ pub(super) struct Done {
 
 /// Why an attempt cannot continue: the way in which its work ended, or an error of our own.
 #[derive(Debug)]
-pub(super) enum Stopped {
+pub(crate) enum Stopped {
     Work(WorkEnd),
     Failure(Failure),
 }
@@ -293,10 +288,10 @@ pub(super) enum Report {
 
 /// Sends reports from a slot to the conductor.
 #[derive(Debug, Clone)]
-pub(super) struct Reporter {
-    pub(super) slot: usize,
+pub(crate) struct Reporter {
+    pub(crate) slot: usize,
     /// The slot's prefix for each line, if there are several slots.
-    pub(super) prefix: String,
+    pub(crate) prefix: String,
     pub(super) reports: Sender<(usize, Report)>,
 }
 
@@ -306,23 +301,23 @@ impl Reporter {
         let _ = self.reports.send((self.slot, report));
     }
 
-    pub(super) fn line(&self, text: impl AsRef<str>) {
+    pub(crate) fn line(&self, text: impl AsRef<str>) {
         self.toned(Tone::Plain, text);
     }
 
-    pub(super) fn toned(&self, tone: Tone, text: impl AsRef<str>) {
+    pub(crate) fn toned(&self, tone: Tone, text: impl AsRef<str>) {
         self.send(Report::Line(tone, format!("{}{}", self.prefix, text.as_ref())));
     }
 
-    pub(super) fn warn(&self, text: impl AsRef<str>) {
+    pub(crate) fn warn(&self, text: impl AsRef<str>) {
         self.send(Report::Warning(format!("{}{}", self.prefix, text.as_ref())));
     }
 
-    pub(super) fn doing(&self, text: &str) {
+    pub(crate) fn doing(&self, text: &str) {
         self.send(Report::Doing(text.to_owned()));
     }
 
-    pub(super) fn note(&self, key: &StoryKey, event: Event) {
+    pub(crate) fn note(&self, key: &StoryKey, event: Event) {
         self.send(Report::Note(key.clone(), event));
     }
 }
@@ -348,27 +343,12 @@ fn perform(job: &Job, desk: &mut Desk, course: &mut Course, task: Task) -> Resul
             work::send_back(job, desk, course, text, budget)?;
             Ok(Ended::Worked(work::staged_work(job, desk, course)?))
         }
-        Task::Check { work, is_first } => {
-            let attempt = &mut course.attempt;
-            let passed = match *work {
-                ToCheck::Staged(staged) => check(job, &mut desk.copy, attempt, staged)?,
-                ToCheck::InTree => check::check_tree(job, &mut desk.copy, attempt)?,
-                ToCheck::Moved { saved, tip, branch } => {
-                    moved::check_moved(job, desk, attempt, &saved, (tip, branch))?
-                }
-            };
-            if is_first {
-                let proof = prove::prove(job, &mut desk.copy, attempt, &passed)?;
-                course.facts.second_look.proof = proof;
-                if job.context.config.review.enabled {
-                    let review = review::review(job, desk, course, &passed)?;
-                    course.facts.second_look.review = Some(review);
-                }
-            }
+        Task::Check { work, known } => {
+            let passed = check(job, desk, course, *work, known)?;
             Ok(Ended::Checked(Box::new(passed)))
         }
         Task::Commit { passed, files } => {
-            let (made, passed) = check::commit_story(job, &mut desk.copy, course, *passed, &files)?;
+            let (made, passed) = commit::commit_story(job, desk, course, *passed, &files)?;
             Ok(Ended::Committed(made, Box::new(passed)))
         }
         Task::Plan { before, prompt, allowance } => {
@@ -381,6 +361,43 @@ fn perform(job: &Job, desk: &mut Desk, course: &mut Course, task: Task) -> Resul
         Task::Release { goodbye } => {
             course.used.extend(release(&job.context, desk, &goodbye)?);
             Ok(Ended::Released)
+        }
+    }
+}
+
+/// Has the verifiers look at the work.
+fn check(
+    job: &Job,
+    desk: &mut Desk,
+    course: &mut Course,
+    work: ToCheck,
+    known: Option<Vec<Finding>>,
+) -> Result<Passed, Stopped> {
+    let (attempt, ours) = (&mut course.attempt, &job.books.ours);
+    let mut saved = None;
+    let staged = match work {
+        ToCheck::Staged(staged) => staged,
+        ToCheck::InTree => desk.copy.stage(Start::of(attempt), ours, &Imported::default())?,
+        ToCheck::Moved { saved: work, tip, branch } => {
+            let staged = moved::move_onto(job, desk, attempt, &work, (tip, branch))?;
+            saved = Some(work);
+            staged
+        }
+    };
+    let stage = if known.is_some() { Stage::Changed } else { Stage::New };
+    let findings = known.unwrap_or_else(|| course.facts.finding().into_iter().collect());
+    let work = Work::changed(job, &mut desk.copy, &course.attempt, staged);
+    let mut work = Work { stage, findings, ..work };
+    let verified = verify(&mut work);
+    course.used.append(&mut work.used);
+    let Work { staged, findings, checks, copy, .. } = work;
+    let saved = saved.filter(|_| checks.last().is_some_and(|last| !last.passed()));
+    match (verified, saved) {
+        (Ok(()), _) => Ok(Passed { staged, findings, cost_usd: None }),
+        (Err(stopped), None) => Err(stopped),
+        (Err(stopped), Some(saved)) => {
+            let base = course.attempt.base.as_deref();
+            Err(moved::because_of_others(stopped, copy, &saved, base))
         }
     }
 }

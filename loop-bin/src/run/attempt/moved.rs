@@ -5,38 +5,34 @@ use ralph_base::listing::first_few;
 use ralph_base::state;
 use ralph_project::under_way::Attempt;
 
-use super::check::check;
 use super::prepare::prepare_copy;
-use super::{Desk, Job, Passed, Stopped};
+use super::{Desk, Job, Stopped};
 use crate::run::decide::WorkEnd;
 use work_copy::{Imported, Staged, Start, Workspace};
 
-/// Checks saved work on the target's current tip. If stories landed in between, a failure may be caused by them.
-pub(super) fn check_moved(
-    job: &Job,
-    desk: &mut Desk,
-    attempt: &mut Attempt,
+/// Why rebased work has failed: if stories landed in between, they may be the cause.
+pub(super) fn because_of_others(
+    stopped: Stopped,
+    copy: &Workspace,
     saved: &str,
-    target: (Option<String>, String),
-) -> Result<Passed, Stopped> {
-    let staged = move_onto(job, desk, attempt, saved, target)?;
-    let copy = &mut desk.copy;
-    match check(job, copy, attempt, staged) {
-        Err(Stopped::Work(WorkEnd::Failed(Outcome::Failed, why))) => {
-            Err(match landed_since(copy, saved, attempt.base.as_deref()) {
+    base: Option<&str>,
+) -> Stopped {
+    match stopped {
+        Stopped::Work(WorkEnd::Failed(Outcome::Failed, why)) => {
+            match landed_since(copy, saved, base) {
                 Some(theirs) => WorkEnd::RedWithOthers(format!(
                     "checks failed together with the work that has landed since{theirs}: {why}"
                 )),
                 None => WorkEnd::failed(why),
             }
-            .into())
+            .into()
         }
-        checked => checked,
+        stopped => stopped,
     }
 }
 
 /// Rebases the saved work onto the target's current tip.
-fn move_onto(
+pub(super) fn move_onto(
     job: &Job,
     desk: &mut Desk,
     attempt: &mut Attempt,

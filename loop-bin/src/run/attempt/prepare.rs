@@ -210,12 +210,8 @@ pub(crate) fn template(plan: &Utf8Path) -> Result<Template, Failure> {
     read_template(&StateDir::prompt_beside(plan), prompt::BUILDING)
 }
 
-/// The template of a review prompt.
-pub(crate) fn review_template(plan: &Utf8Path) -> Result<Template, Failure> {
-    read_template(&StateDir::review_prompt_beside(plan), prompt::REVIEW)
-}
-
-fn read_template(path: &Utf8Path, ours: &str) -> Result<Template, Failure> {
+/// The template in a file or, if there is none, our own.
+pub(crate) fn read_template(path: &Utf8Path, ours: &str) -> Result<Template, Failure> {
     let parsed = match state::read_text(path) {
         Ok(text) if text.trim().is_empty() => {
             return Err(Failure::usage(format!(

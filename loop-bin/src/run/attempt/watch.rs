@@ -198,7 +198,7 @@ fn watch(
     fault::point("loop.agent-ended");
     let (seen, took) = (live.session.seen(), begun.elapsed());
     unhooked(&seen).inspect(|agent| agent.note_tests(&seen));
-    facts.second_look.unguarded = said_unguarded(&seen).or(facts.second_look.unguarded.take());
+    facts.unguarded = said_unguarded(&seen).or(facts.unguarded.take());
     let tokens = seen.tokens.saturating_sub(live.tokens());
     live.book(&job.key, tokens);
     *facts.duration.get_or_insert_default() += took;
@@ -328,13 +328,13 @@ pub(in crate::run) fn release(
 }
 
 /// The log of an attempt's agent.
-pub(in crate::run) fn log_of(state: &StateDir, attempt: &Attempt) -> Utf8PathBuf {
+pub(crate) fn log_of(state: &StateDir, attempt: &Attempt) -> Utf8PathBuf {
     let Attempt { run, iteration, story, .. } = attempt;
     state.logs().join(format!("{run}-{iteration:03}-{story}.log"))
 }
 
 /// Opens the log of an agent.
-pub(super) fn open_log(context: &Context, path: &Utf8Path) -> io::Result<Log> {
+pub(crate) fn open_log(context: &Context, path: &Utf8Path) -> io::Result<Log> {
     Log::open(path, context.config.limits.log * MEGABYTE)
 }
 
@@ -350,7 +350,7 @@ pub(in crate::run) fn refused_in(
     doors.refused(&String::from_utf8_lossy(&said)).into_iter().take(MOST_REFUSED)
 }
 
-pub(super) fn supervision(context: &Context) -> Supervision<'_> {
+pub(crate) fn supervision(context: &Context) -> Supervision<'_> {
     Supervision {
         deadline: None,
         waited: &|_| Duration::ZERO,

@@ -1,6 +1,5 @@
 //! All decisions of a run. Pure: values in, decisions out, with the tests beside them.
 
-mod elsewhere;
 mod finish;
 mod judge;
 mod pause;
@@ -8,7 +7,6 @@ mod pick;
 mod step;
 mod stream_verdict;
 
-pub(crate) use elsewhere::run_elsewhere;
 pub(crate) use finish::{Ending, Finish};
 pub(crate) use judge::{Judged, WorkEnd, judge, without_changes};
 pub(crate) use pause::{Trouble, pause, pause_of};

@@ -195,7 +195,7 @@ pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<Conductor, Failur
     let view = View::new(env, &preflight.config.run, preflight.most_workers());
     tell(&preflight.findings, &view)?;
     let Preflight { project, config, run_dir, plan, flags, workspace, target, .. } = preflight;
-    let Preflight { options, mut history, .. } = preflight;
+    let Preflight { options, mut history, verifiers, .. } = preflight;
     let interrupts = Interrupts::listen()?;
     let path = match &plan {
         Some(plan) => plan.path().to_owned(),
@@ -224,6 +224,7 @@ pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<Conductor, Failur
         path: env.get("PATH").unwrap_or_default(),
         forecast: history.forecast(),
         options,
+        verifiers,
         others: Mutex::default(),
         project,
         config,

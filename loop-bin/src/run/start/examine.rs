@@ -25,6 +25,7 @@ use crate::exit::Failure;
 use crate::here;
 use crate::record::{RunRecord, attempts_left, run_dir, take_lock};
 use crate::run::attempt::template;
+use crate::run::verify::Verifiers;
 use board::{Board, Books, progress_path, resolve};
 use client::ClientOptions;
 use ralph_project::finding::Finding;
@@ -36,7 +37,11 @@ use work_copy::{Source, Workspace, cache, in_place, linked_by_environment};
 const PLAN_NAME: &str = "{plan}";
 
 /// Examines the project without writing to it.
-pub(crate) fn preflight(env: &Env, given: &[Flag]) -> Result<Preflight, Failure> {
+pub(crate) fn preflight(
+    env: &Env,
+    given: &[Flag],
+    verifiers: Verifiers,
+) -> Result<Preflight, Failure> {
     let project = here::project(env)?;
     let restored = restore_files(env, &project)?;
     let mut config = here::config(&project, env, given)?;
@@ -95,6 +100,7 @@ pub(crate) fn preflight(env: &Env, given: &[Flag]) -> Result<Preflight, Failure>
         options,
         problems_beside_checks: findings.iter().filter(|it| it.is_problem()).count(),
         findings,
+        verifiers,
         history: RunHistory::default(),
     };
     preflight.look_around(env, &repo, of_client)?;
@@ -224,7 +230,7 @@ impl Preflight {
         repo: &Repo,
         of_client: Vec<Finding>,
     ) -> Result<(), Failure> {
-        self.outline()?;
+        self.outline(&env.get("PATH").unwrap_or_default())?;
         let (uncommitted, problems) = (self.look_at_tree(repo)?, self.problems_beside_checks);
         look_for_programs(self, env, repo, &uncommitted);
         // An agent that cannot be started has no hooks either: report one problem, not two.

@@ -7,7 +7,6 @@ use ralph_base::listing::first_few;
 use ralph_core::plan::{Next, Plan};
 use ralph_project::checks::one_line;
 use ralph_project::config::{Config, Limits, LoopSettings, Mode, PullRequests};
-use ralph_project::review::command_line;
 use run_history::{REQUESTS, RunHistory};
 
 use super::preflight::Preflight;
@@ -26,8 +25,8 @@ const REQUESTS_NAMED: usize = 3;
 
 impl Preflight {
     /// Adds the outline to the findings.
-    pub(super) fn outline(&mut self) -> Result<(), Failure> {
-        let Config { run, agent, verify, limits, review, .. } = &self.config;
+    pub(super) fn outline(&mut self, path: &str) -> Result<(), Failure> {
+        let Config { run, agent, verify, limits, .. } = &self.config;
         let is_planning = run.mode == Mode::Planning;
         let good = Finding::Good;
         let mut findings = vec![good(format!("project {}", self.project.root()))];
@@ -66,9 +65,10 @@ impl Preflight {
                 "no verify commands are set, so everything lands unchecked".to_owned(),
             ));
         }
-        if review.enabled && !is_planning {
-            let reviewer = command_line(&self.config);
-            findings.push(good(format!("each story is reviewed before it lands: `{reviewer}`")));
+        if !is_planning {
+            for verifier in self.verifiers {
+                findings.extend(verifier.before(self, path)?);
+            }
         }
         let (top, target) = (self.workspace.top(), &self.target.branch);
         let for_requests = self.config.finish.pr == PullRequests::Story;

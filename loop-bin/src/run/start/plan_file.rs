@@ -11,7 +11,7 @@ use ralph_project::project::Project;
 use crate::exit::Failure;
 use crate::here;
 use crate::record::attempts_left;
-use crate::run::attempt::{review_template, template};
+use crate::run::attempt::template;
 use board::progress_path;
 
 /// The plan; `None` if planning is to write it.
@@ -49,8 +49,7 @@ fn refuse_flaws_around(plan: &Plan, project: &Project, config: &Config) -> Resul
              --progress or PROGRESS_PATH"
         )));
     }
-    template(plan.path())?;
-    review_template(plan.path()).map(drop)
+    template(plan.path()).map(drop)
 }
 
 /// If no plan is named, the plan of an unfinished attempt comes first.

@@ -6,6 +6,7 @@ use ralph_project::config::{Config, Flag, Mode};
 use ralph_project::project::Project;
 use run_history::RunHistory;
 
+use crate::run::verify::Verifiers;
 use board::Board;
 use client::ClientOptions;
 use ralph_project::finding::Finding;
@@ -24,6 +25,8 @@ pub(crate) struct Preflight {
     pub(crate) target: Board,
     pub(crate) options: ClientOptions,
     pub(crate) findings: Vec<Finding>,
+    /// What looks at finished work.
+    pub(crate) verifiers: Verifiers,
     /// The forecast for one story.
     pub(crate) history: RunHistory,
     /// How many of the problems say nothing about the checks.

@@ -65,14 +65,12 @@ pub(super) fn look_for_programs(
     uncommitted: &[PathBuf],
 ) {
     let path = env.get("PATH").unwrap_or_default();
-    let (root, Config { agent, review, .. }) = (preflight.project.root(), &preflight.config);
-    let reviewer = if review.enabled { Some(&review.command) } else { None };
-    let reviewer = reviewer.and_then(|command| trouble_with("reviewer", command, root, &path));
-    if let Some(trouble) = trouble_with("agent", &agent.command, root, &path) {
+    let (root, command) = (preflight.project.root(), &preflight.config.agent.command);
+    if let Some(trouble) = trouble_with(AGENT, command, root, &path) {
         preflight.agent_problem(trouble);
     }
     let others = other_agents(preflight, &path);
-    preflight.findings.extend(reviewer.map(Finding::Problem).into_iter().chain(others));
+    preflight.findings.extend(others);
     let skips = client::completed(&preflight.config.agent.command)
         .contains("--dangerously-skip-permissions");
     if skips && geteuid().is_root() && env.get("IS_SANDBOX").is_none() {
@@ -109,7 +107,7 @@ fn other_agents(preflight: &Preflight, path: &str) -> Vec<Finding> {
     let trouble = |name: &String| match Dialect::find(name) {
         None => Some(Finding::Note(format!("`{name}` in the plan is not a known agent"))),
         Some(_) => {
-            trouble_with("other agent", name, preflight.project.root(), path).map(Finding::Problem)
+            trouble_with(OTHER_AGENT, name, preflight.project.root(), path).map(Finding::Problem)
         }
     };
     names.iter().filter_map(trouble).collect()
@@ -149,7 +147,7 @@ pub(crate) fn troubles(env: &Env, flags: &[Flag]) -> Vec<String> {
         [repo, plan].into_iter().filter_map(Result::err).map(|error| error.to_string()).collect();
     let flaw = flaw_in_command(&config);
     let command = &config.agent.command;
-    found.extend(flaw.or_else(|| trouble_with("agent", command, project.root(), &path)));
+    found.extend(flaw.or_else(|| trouble_with(AGENT, command, project.root(), &path)));
     found
 }
 
@@ -164,8 +162,17 @@ pub(super) fn flaw_in_command(config: &Config) -> Option<String> {
     })
 }
 
-/// Why an agent or a reviewer cannot be started, if known.
-fn trouble_with(who: &str, line: &str, root: &Utf8Path, path: &str) -> Option<String> {
+/// What is started, and what to do where it is missing.
+const AGENT: (&str, &str) = ("agent", "pass another with --agent");
+const OTHER_AGENT: (&str, &str) = ("other agent", "name another in the plan or with --fallback");
+
+/// Why a program cannot be started, if known.
+pub(crate) fn trouble_with(
+    (who, instead): (&str, &str),
+    line: &str,
+    root: &Utf8Path,
+    path: &str,
+) -> Option<String> {
     let script = client::script_of(line).filter(|script| !root.join(script).is_file());
     let program = || client::program_of(line).filter(|name| !client::is_found(name, path, root));
     let missing = script.or_else(program)?;
@@ -174,10 +181,5 @@ fn trouble_with(who: &str, line: &str, root: &Utf8Path, path: &str) -> Option<St
     }
     let is_path = missing.contains(['/', '.']);
     let place = if is_path { root.as_str() } else { "PATH" };
-    let instead = match who {
-        "agent" => "pass another with --agent",
-        "reviewer" => "pass another with --review-agent",
-        _ => "name another in the plan or with --fallback",
-    };
     Some(format!("the {who} `{missing}` was not found in {place}; install it, or {instead}"))
 }

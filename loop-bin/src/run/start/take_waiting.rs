@@ -10,9 +10,10 @@ use ralph_project::under_way::Attempt;
 
 use crate::exit::Failure;
 use crate::record::Outcome;
-use crate::run::attempt::{Job, Passed, Stopped, check, commit, lay_over, prepare_copy};
+use crate::run::attempt::{Job, Passed, Stopped, commit, lay_over, prepare_copy};
 use crate::run::decide::WorkEnd;
 use crate::run::state::Conductor;
+use crate::run::verify::{Work, verify};
 use crate::terminal::counted;
 use board::Advance;
 use board::saved::{self, Account};
@@ -122,7 +123,10 @@ fn rebase(run: &mut Conductor, tip: String, work: &str) -> Result<String, Stoppe
         }
         let work = without_loop_files(copy, &job, commit_id)?;
         let staged = lay_over(&job, copy, &work, start)?;
-        let passed = check(&job, copy, &attempt, staged)?;
+        let mut waiting = Work::changed(&job, copy, &attempt, staged);
+        verify(&mut waiting)?;
+        let Work { staged, findings, copy, .. } = waiting;
+        let passed = Passed { staged, findings, cost_usd: None };
         let message = |_: &Passed| message.clone();
         tip = commit(&job, copy, &attempt, (passed, &files), &message)?.0.commit;
     }

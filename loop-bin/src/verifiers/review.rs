@@ -2,23 +2,92 @@
 
 use std::time::Instant;
 
-use ralph_base::state;
+use camino::Utf8Path;
+use ralph_base::state::{self, StateDir};
 use ralph_core::plan::Plan;
 use ralph_project::checks::{Check, RUN_MARK};
-use ralph_project::prompt::Values;
+use ralph_project::prompt::{self, Template, Values};
 use ralph_project::review::{ReviewAnswer, command_line, shown_diff};
 
-use super::prepare::review_template;
-use super::watch::{log_of, open_log, supervision};
-use super::{Course, Desk, Job, Passed, Stopped, Used};
 use crate::exit::Failure;
+use crate::run::attempt::{Stopped, Used, log_of, open_log, read_template, supervision};
 use crate::run::decide::WorkEnd;
+use crate::run::start::{Preflight, trouble_with};
+use crate::run::verify::{Stage, Verifier, Work};
 use crate::terminal::{Tone, counted, seconds};
 use client::{AgentRun, Refusal, RunEnd, Session, Supervision, Totals, Turn, with_files_of};
+use ralph_project::finding::Finding as StartFinding;
+use ralph_project::verification::{Finding, Grade};
+
+#[derive(Debug)]
+pub(super) struct Review;
+
+impl Verifier for Review {
+    fn name(&self) -> &'static str {
+        "review"
+    }
+
+    fn before(&self, preflight: &Preflight, path: &str) -> Result<Vec<StartFinding>, Failure> {
+        let (config, root) = (&preflight.config, preflight.project.root());
+        if !config.review.enabled {
+            return Ok(Vec::new());
+        }
+        if let Some(plan) = &preflight.plan {
+            template(plan.path())?;
+        }
+        let line = command_line(config);
+        let used = StartFinding::Good(format!("each story is reviewed before it lands: `{line}`"));
+        let instead = "pass another with --review-agent";
+        let trouble = trouble_with(("reviewer", instead), &config.review.command, root, path);
+        Ok([used].into_iter().chain(trouble.map(StartFinding::Problem)).collect())
+    }
+
+    fn is_due(&self, work: &Work<'_>) -> bool {
+        work.stage == Stage::New && work.job.context.config.review.enabled
+    }
+
+    fn verify(&self, work: &mut Work<'_>) -> Result<Vec<Finding>, Stopped> {
+        let (story, reporter) = (&work.job.key.story, &work.job.reporter);
+        reporter.doing("being reviewed");
+        reporter.line(format!("{story}: being reviewed"));
+        let prompt = review_prompt(work)?;
+        let asked = ask_reviewer(work, &prompt);
+        work.copy.clear_away();
+        let (run, printed) = asked?;
+        if let RunEnd::Signalled(signal) = run.end {
+            return Err(WorkEnd::LandingStopped(signal).into());
+        }
+        Ok(vec![match Reviewed::of(&run, &printed) {
+            Reviewed::Refused(why) => Finding::refused(self.name(), why),
+            Reviewed::Missing(why) => {
+                reporter.toned(Tone::Warning, format!("{story} not reviewed: {why}"));
+                let remark = Finding::remark(self.name(), "", format!("not reviewed: {why}"));
+                Finding { line: format!("none: {why}"), ..remark }
+            }
+            Reviewed::Approved(remarks) => {
+                let (line, grade) = match remarks.len() {
+                    0 => ("approved".to_owned(), Grade::Fine),
+                    count => {
+                        let remarks = counted(count, "remark", "remarks");
+                        (format!("approved with {remarks}"), Grade::Remark)
+                    }
+                };
+                reporter.toned(Tone::Good, format!("{story} reviewed: {line}"));
+                remarks.iter().for_each(|what| reporter.line(format!("{story}: {what}")));
+                Finding { remarks, ..Finding::new(self.name(), grade, line) }
+            }
+        }])
+    }
+}
+
+/// The template of the prompt: the user's, beside the plan, or our own.
+fn template(plan: &Utf8Path) -> Result<Template, Failure> {
+    read_template(&StateDir::review_prompt_beside(plan), prompt::REVIEW)
+}
 
 /// The result of a review.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::run) enum Reviewed {
+enum Reviewed {
     /// The work may land; with comments.
     Approved(Vec<String>),
     /// The work is rejected, with the reason.
@@ -70,80 +139,24 @@ impl Reviewed {
             },
         }
     }
-
-    /// The comments to show to the user.
-    pub(in crate::run) fn remarks(&self) -> Vec<String> {
-        match self {
-            Self::Approved(advice) => advice.clone(),
-            Self::Refused(_) => Vec::new(),
-            Self::Missing(why) => vec![format!("not reviewed: {why}")],
-        }
-    }
-
-    /// Short text for messages.
-    pub(in crate::run) fn in_words(&self) -> String {
-        match self {
-            Self::Approved(advice) if advice.is_empty() => "approved".to_owned(),
-            Self::Approved(advice) => {
-                format!("approved with {}", counted(advice.len(), "remark", "remarks"))
-            }
-            Self::Refused(why) => why.clone(),
-            Self::Missing(why) => format!("none: {why}"),
-        }
-    }
 }
 
-/// Runs the review.
-pub(super) fn review(
-    job: &Job,
-    desk: &Desk,
-    course: &mut Course,
-    passed: &Passed,
-) -> Result<Reviewed, Stopped> {
-    let (story, reporter) = (&job.key.story, &job.reporter);
-    reporter.doing("being reviewed");
-    reporter.line(format!("{story}: being reviewed"));
-    let prompt = review_prompt(job, desk, course, passed)?;
-    let asked = ask_reviewer(job, desk, course, &prompt);
-    desk.copy.clear_away();
-    let (run, printed) = asked?;
-    if let RunEnd::Signalled(signal) = run.end {
-        return Err(WorkEnd::LandingStopped(signal).into());
-    }
-    let reviewed = Reviewed::of(&run, &printed);
-    match &reviewed {
-        Reviewed::Refused(why) => return Err(WorkEnd::failed(why.clone()).into()),
-        Reviewed::Missing(why) => {
-            reporter.toned(Tone::Warning, format!("{story} not reviewed: {why}"));
-        }
-        Reviewed::Approved(advice) => {
-            reporter.toned(Tone::Good, format!("{story} reviewed: {}", reviewed.in_words()));
-            advice.iter().for_each(|what| reporter.line(format!("{story}: {what}")));
-        }
-    }
-    Ok(reviewed)
-}
-
-fn review_prompt(
-    job: &Job,
-    desk: &Desk,
-    course: &Course,
-    passed: &Passed,
-) -> Result<String, Failure> {
-    let Course { attempt, facts, .. } = course;
-    let (git, books) = (desk.copy.store(), &job.books);
+fn review_prompt(work: &Work<'_>) -> Result<String, Failure> {
+    let Work { job, attempt, .. } = work;
+    let (git, books) = (work.copy.store(), &job.books);
     let base = work_copy::git_output::base_of(&git, attempt.base.as_deref())?;
-    let tree = &passed.staged.tree;
+    let tree = &work.staged.tree;
     // The story's own attributes count, but no program that they name.
     let diff = ["diff", "--no-color", "--no-ext-diff", "--no-textconv", &base, tree];
     let diff = git.with_var("GIT_ATTR_SOURCE", tree).run(&diff)?;
-    let given = state::read(desk.dir.plan_given())?;
+    let given = state::read(work.copy.records().plan_given())?;
     let plan = Plan::parse(&books.plan, given, &books.options).ok();
     let story = plan.as_ref().and_then(|plan| plan.story(&attempt.story));
     let shown =
         |check: &Check| format!("`{}` {}\n{}", check.name(), check.verdict(), check.excerpt());
-    let mut checks: Vec<String> = passed.checks.iter().map(shown).collect();
-    checks.extend(facts.second_look.proof.as_ref().map(|proof| proof.in_words()));
+    let mut checks: Vec<String> = work.checks.iter().map(shown).collect();
+    let found = work.findings.iter().map(|finding| finding.line.clone());
+    checks.extend(found.filter(|line| !line.is_empty()));
     let values = Values {
         story_id: &attempt.story,
         story_title: &attempt.title,
@@ -153,29 +166,25 @@ fn review_prompt(
         spec_dir: &job.context.config.run.specs,
         ..Values::default()
     };
-    Ok(review_template(&books.plan)?.render(&values))
+    Ok(template(&books.plan)?.render(&values))
 }
 
 /// Returns how the reviewer ended, and all that it printed.
-fn ask_reviewer(
-    job: &Job,
-    desk: &Desk,
-    course: &mut Course,
-    prompt: &str,
-) -> Result<(AgentRun, String), Failure> {
+fn ask_reviewer(work: &mut Work<'_>, prompt: &str) -> Result<(AgentRun, String), Failure> {
+    let (job, copy) = (work.job, &work.copy);
     let context = &job.context;
     let line = with_files_of(context.project.root(), &command_line(&context.config));
-    let path = log_of(context.state(), &course.attempt).with_extension("review.log");
+    let path = log_of(context.state(), work.attempt).with_extension("review.log");
     let earlier = path.metadata().map_or(0, |found| found.len());
     let log = open_log(context, &path)?;
-    let vars = [(RUN_MARK.to_owned(), desk.run.clone())];
+    let vars = [(RUN_MARK.to_owned(), job.run.clone())];
     // In a separate folder, so that the reviewer cannot change the checked work.
-    let room = desk.copy.lay_out()?;
+    let room = copy.lay_out()?;
     let begun = Instant::now();
     let mut session = Session::start(
         &line,
         &room,
-        (&vars, &desk.copy.doors.reviewer),
+        (&vars, &copy.doors.reviewer),
         (prompt, Totals::default()),
         log,
     )?;
@@ -191,7 +200,7 @@ fn ask_reviewer(
     let (tokens, seconds) = (run.seen.tokens, begun.elapsed().as_secs_f64());
     let stories = vec![(job.key.clone(), tokens)];
     let ended = Some((Box::new(run.clone()), stories));
-    course.used.push(Used { seconds, tokens, session_tokens: 0, ended, is_reviewer: true });
+    work.used.push(Used { seconds, tokens, session_tokens: 0, ended, is_verifier: true });
     let log = state::read(&path)?;
     let printed = log.get(earlier as usize..).unwrap_or_default();
     Ok((run, String::from_utf8_lossy(printed).into_owned()))

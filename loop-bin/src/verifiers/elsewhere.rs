@@ -3,6 +3,12 @@
 
 use std::path::{Path, PathBuf};
 
+use ralph_base::listing::named_files;
+use ralph_project::verification::Finding;
+
+use crate::run::attempt::Stopped;
+use crate::run::verify::{Verifier, Work};
+
 /// Folders whose files count, at any depth of the project.
 const FOLDERS: &str = "\
     .agents .buildkite .circleci .claude .clinerules .codex .copilot .cursor .devcontainer .factory \
@@ -19,8 +25,26 @@ const FILES: &str = "\
     .worktreeinclude Jenkinsfile appveyor.yml azure-pipelines.yml bitbucket-pipelines.yml \
     cloudbuild.yaml lefthook.toml lefthook.yaml lefthook.yml mise.toml opencode.json opencode.jsonc";
 
+#[derive(Debug)]
+pub(super) struct Elsewhere;
+
+impl Verifier for Elsewhere {
+    fn name(&self) -> &'static str {
+        "elsewhere"
+    }
+
+    fn verify(&self, work: &mut Work<'_>) -> Result<Vec<Finding>, Stopped> {
+        let files = run_elsewhere(&work.staged.files);
+        if files.is_empty() {
+            return Ok(Vec::new());
+        }
+        let what = format!("tools outside of the sandbox execute {}", named_files(&files));
+        Ok(vec![Finding::remark(self.name(), "runs elsewhere", what)])
+    }
+}
+
 /// Returns the files that other tools execute.
-pub(crate) fn run_elsewhere(files: &[PathBuf]) -> Vec<PathBuf> {
+fn run_elsewhere(files: &[PathBuf]) -> Vec<PathBuf> {
     files.iter().filter(|file| is_run_elsewhere(file)).cloned().collect()
 }
 

@@ -9,19 +9,23 @@ use ralph_core::verdict::{Kind, Verdict};
 use ralph_project::checks::{Check, CheckEnd};
 use ralph_project::config::{Config, Prove};
 use ralph_project::strikes::is_test_file;
-use ralph_project::under_way::Attempt;
 
-use super::check::run_commands;
-use super::{Job, Passed, Stopped};
 use crate::exit::Failure;
+use crate::run::attempt::Stopped;
 use crate::run::decide::WorkEnd;
+use crate::run::verify::{Stage, Verifier, Work};
 use crate::terminal::{Tone, counted};
-use work_copy::git_output::{RAW, differences, listed};
-use work_copy::{Start, Workspace};
+use ralph_project::verification::{Finding, Grade};
+use work_copy::Workspace;
+use work_copy::git_output::{RAW, differences};
+
+/// Tries the new tests.
+#[derive(Debug)]
+pub(super) struct Proofs;
 
 /// The result of running a story's tests without the rest of its work.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::run) enum Proof {
+enum Proof {
     /// They failed; with the number of failures, if known.
     Failed(Option<u64>),
     /// They could not run, because something that they need is missing.
@@ -48,12 +52,12 @@ impl Proof {
     }
 
     /// Whether a new test ran and failed.
-    pub(in crate::run) fn is_good(&self) -> bool {
+    fn is_good(&self) -> bool {
         matches!(self, Self::Failed(_))
     }
 
     /// Short text for messages, after `proven:` or `not shown:`.
-    pub(in crate::run) fn in_words(&self) -> String {
+    fn in_words(&self) -> String {
         match self {
             Self::Failed(Some(1)) => "its new test fails without the change".to_owned(),
             Self::Failed(Some(count)) => format!("its {count} new tests fail without the change"),
@@ -65,52 +69,65 @@ impl Proof {
     }
 }
 
-/// Tests the story without the rest of its work, if it has tests and other changes.
-pub(super) fn prove(
-    job: &Job,
-    copy: &mut Workspace,
-    attempt: &Attempt,
-    passed: &Passed,
-) -> Result<Option<Proof>, Stopped> {
-    let config = &job.context.config;
-    // Not in place: a kill would leave the user's tree half reverted.
-    if config.verify.prove == Prove::Off || copy.is_in_place || passed.checks.is_empty() {
-        return Ok(None);
+impl Verifier for Proofs {
+    fn name(&self) -> &'static str {
+        "proof"
     }
-    let Some(base) = &attempt.base else { return Ok(None) };
+
+    fn is_due(&self, work: &Work<'_>) -> bool {
+        work.stage == Stage::New
+            && work.job.context.config.verify.prove != Prove::Off
+            // Not in place: a kill would leave the user's tree half reverted.
+            && !work.copy.is_in_place
+            && !work.checks.is_empty()
+    }
+
+    fn verify(&self, work: &mut Work<'_>) -> Result<Vec<Finding>, Stopped> {
+        let Some((proof, new)) = prove(work)? else { return Ok(Vec::new()) };
+        let (config, reporter) = (&work.job.context.config, &work.job.reporter);
+        let (story, found) = (&work.attempt.story, proof.in_words());
+        if proof.is_good() {
+            reporter.toned(Tone::Good, format!("{story} proven: {found}"));
+            return Ok(vec![Finding::new(self.name(), Grade::Proven, found)]);
+        }
+        if proof != Proof::Hollow {
+            reporter.line(format!("{story} not shown: {found}"));
+            return Ok(vec![Finding::new(self.name(), Grade::Fine, found)]);
+        }
+        if config.verify.prove == Prove::Refuse {
+            let tests = new.iter().map(|path| path.display().to_string()).collect::<Vec<_>>();
+            let why = format!("{found}; make them fail without it: {}", tests.join(", "));
+            return Ok(vec![Finding::refused(self.name(), why)]);
+        }
+        reporter.toned(Tone::Warning, format!("{story} not shown: {found}"));
+        let remark = Finding::remark(self.name(), "not shown", found.clone());
+        Ok(vec![Finding { line: found, ..remark }])
+    }
+}
+
+/// Tests the story without the rest of its work, if it has tests and other changes. Returns its new
+/// tests too.
+fn prove(work: &mut Work<'_>) -> Result<Option<(Proof, Vec<PathBuf>)>, Stopped> {
+    let Some(base) = &work.attempt.base else { return Ok(None) };
     let (tests, others): (Vec<_>, Vec<_>) =
-        passed.staged.files.iter().cloned().partition(|path: &PathBuf| is_test_file(path));
-    let written = written_since(copy, base, &passed.staged.tree)?;
-    let new: Vec<&PathBuf> =
-        tests.iter().filter(|path| written.contains(path) && is_code(path)).collect();
+        work.staged.files.iter().cloned().partition(|path: &PathBuf| is_test_file(path));
+    let written = written_since(work.copy, base, &work.staged.tree)?;
+    let is_new = |path: &PathBuf| written.contains(path) && is_code(path);
+    let new: Vec<PathBuf> = tests.into_iter().filter(is_new).collect();
     if others.is_empty() || new.is_empty() {
         return Ok(None);
     }
-    let top = copy.top().as_std_path();
+    let top = work.copy.top().as_std_path();
     let is_there = |path: &PathBuf| top.join(path).symlink_metadata().is_ok();
     let removed: Vec<PathBuf> = others.iter().filter(|path| !is_there(path)).cloned().collect();
-    let checks = checks_without(job, copy, (&attempt.story, base), &others, passed);
-    put_back(job, copy, attempt, &others, &removed)?;
+    let checks = checks_without(work, base, &others);
+    take_another_second(work.copy, &others);
+    work.put_back(&removed)?;
     let checks = checks?;
-    if let Some(signal) = job.context.interrupts.signal() {
+    if let Some(signal) = work.job.context.interrupts.signal() {
         return Err(WorkEnd::LandingStopped(signal).into());
     }
-    let proof = Proof::of(&checks, config);
-    let (story, found) = (&attempt.story, proof.in_words());
-    if proof.is_good() {
-        job.reporter.toned(Tone::Good, format!("{story} proven: {found}"));
-    } else if config.verify.prove == Prove::Refuse && proof == Proof::Hollow {
-        let tests = new.iter().map(|path| path.display().to_string());
-        return Err(WorkEnd::failed(format!(
-            "{found}; make them fail without it: {}",
-            tests.collect::<Vec<_>>().join(", ")
-        ))
-        .into());
-    } else {
-        let tone = if proof == Proof::Hollow { Tone::Warning } else { Tone::Plain };
-        job.reporter.toned(tone, format!("{story} not shown: {found}"));
-    }
-    Ok(Some(proof))
+    Ok(Some((Proof::of(&checks, &work.job.context.config), new)))
 }
 
 /// The files of a tree that are new or changed, compared with another tree.
@@ -125,56 +142,26 @@ fn written_since(copy: &Workspace, base: &str, tree: &str) -> Result<Vec<PathBuf
 
 /// Runs the checks that run tests, with everything except the story's tests reverted.
 fn checks_without(
-    job: &Job,
-    copy: &mut Workspace,
-    (story, base): (&str, &str),
+    work: &mut Work<'_>,
+    base: &str,
     others: &[PathBuf],
-    passed: &Passed,
 ) -> Result<Vec<Check>, Failure> {
-    let config = &job.context.config;
+    let (config, reporter) = (&work.job.context.config, &work.job.reporter);
     let is_test = |check: &&Check| {
         check.verdict_of(config).is_some_and(|verdict| verdict.kind != Kind::NotATest)
     };
     let name = |check: &Check| check.command.clone();
-    let mut commands: Vec<String> = passed.checks.iter().filter(is_test).map(name).collect();
+    let mut commands: Vec<String> = work.checks.iter().filter(is_test).map(name).collect();
     if commands.is_empty() {
-        commands = passed.checks.iter().map(name).collect();
+        commands = work.checks.iter().map(name).collect();
     }
     let files = counted(others.len(), "other file", "other files");
     let doing = format!("trying its tests without its changes to {files}");
-    job.reporter.doing(&doing);
-    job.reporter.line(format!("{story}: {doing}"));
-    take_another_second(copy, others);
-    let source = format!("--source={base}");
-    restore(copy, &[&source], others)?;
-    run_commands(job, copy, &commands)
-}
-
-/// Restores the staged work, and removes again what it had removed.
-fn put_back(
-    job: &Job,
-    copy: &mut Workspace,
-    attempt: &Attempt,
-    others: &[PathBuf],
-    removed: &[PathBuf],
-) -> Result<(), Failure> {
-    copy.open(Start::of(attempt))?;
-    take_another_second(copy, others);
-    for path in removed {
-        copy.remove(path)?;
-    }
-    let changed = copy.after_checks(&job.books.ours)?.changed;
-    restore(copy, &[], &changed)
-}
-
-fn restore(copy: &Workspace, source: &[&str], files: &[PathBuf]) -> Result<(), Failure> {
-    if files.is_empty() {
-        return Ok(());
-    }
-    let from_input = ["--worktree", "--pathspec-from-file=-", "--pathspec-file-nul"];
-    let args = [&["restore"], &from_input[..], source].concat();
-    copy.git().feed(&args, &listed(files))?;
-    Ok(())
+    reporter.doing(&doing);
+    reporter.line(format!("{}: {doing}", work.attempt.story));
+    take_another_second(work.copy, others);
+    work.restore(&[&format!("--source={base}")], others)?;
+    work.run_commands(&commands)
 }
 
 /// Gives each version of a file another modification time, by the second, because some tools decide

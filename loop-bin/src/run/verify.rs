@@ -1,0 +1,144 @@
+//! Verification of finished work: one verifier after the other looks at it, and reports findings.
+//! The verifiers themselves are in `verifiers/`; a run is handed their list.
+
+use std::path::PathBuf;
+
+use ralph_project::checks::{Check, CheckContext, CheckRules, run_checks};
+use ralph_project::finding::Finding as StartFinding;
+use ralph_project::under_way::Attempt;
+use ralph_project::verification::{Finding, Grade};
+
+use super::attempt::{Job, Stopped, Used};
+use super::decide::WorkEnd;
+use super::start::Preflight;
+use crate::exit::Failure;
+use work_copy::git_output::listed;
+use work_copy::{Staged, Start, Workspace};
+
+/// Something that looks at finished work.
+pub(crate) trait Verifier: std::fmt::Debug + Sync {
+    /// Its name in findings.
+    fn name(&self) -> &'static str;
+
+    /// What there is to say about it before the first story. `path` is where programs are found.
+    fn before(&self, _: &Preflight, _path: &str) -> Result<Vec<StartFinding>, Failure> {
+        Ok(Vec::new())
+    }
+
+    /// Whether it looks at this work.
+    fn is_due(&self, _: &Work<'_>) -> bool {
+        true
+    }
+
+    /// Looks at the work. Its files are afterwards as they were, unless what is staged has changed too.
+    fn verify(&self, work: &mut Work<'_>) -> Result<Vec<Finding>, Stopped>;
+}
+
+/// The verifiers of a run, in their order.
+pub(crate) type Verifiers = &'static [&'static dyn Verifier];
+
+/// How far the work is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// Nobody has looked at it yet.
+    New,
+    /// It was rebased or reformatted since.
+    Changed,
+    /// Git hooks changed it in its commit, so what is staged cannot change any more.
+    Committed,
+}
+
+/// Finished work, staged in its copy.
+pub(crate) struct Work<'a> {
+    pub(crate) job: &'a Job,
+    pub(crate) copy: &'a mut Workspace,
+    pub(crate) attempt: &'a Attempt,
+    pub(crate) stage: Stage,
+    pub(crate) staged: Staged,
+    /// What the verifiers found so far, or in an earlier stage.
+    pub(crate) findings: Vec<Finding>,
+    /// The checks that ran, with their output.
+    pub(crate) checks: Vec<Check>,
+    /// What the agents of verifiers used.
+    pub(crate) used: Vec<Used>,
+}
+
+/// Has all verifiers look at the work that are due. The first that refuses it ends the attempt.
+pub(crate) fn verify(work: &mut Work<'_>) -> Result<(), Stopped> {
+    for verifier in work.job.context.verifiers {
+        if !verifier.is_due(work) {
+            continue;
+        }
+        let found = verifier.verify(work)?;
+        if let Some(refused) = found.iter().find(|finding| finding.grade == Grade::Refused) {
+            return Err(WorkEnd::failed(refused.line.clone()).into());
+        }
+        work.findings.retain(|earlier| earlier.verifier != verifier.name());
+        work.findings.extend(found);
+    }
+    Ok(())
+}
+
+impl<'a> Work<'a> {
+    /// Work that was verified before and has changed.
+    pub(crate) fn changed(
+        job: &'a Job,
+        copy: &'a mut Workspace,
+        attempt: &'a Attempt,
+        staged: Staged,
+    ) -> Self {
+        let (findings, checks, used) = (Vec::new(), Vec::new(), Vec::new());
+        Self { job, copy, attempt, stage: Stage::Changed, staged, findings, checks, used }
+    }
+
+    /// Runs commands of the user's in the copy.
+    pub(crate) fn run_commands(&mut self, commands: &[String]) -> Result<Vec<Check>, Failure> {
+        let (job, context) = (self.job, &self.job.context);
+        let config = &context.config;
+        let rules = Some(CheckRules { config, failed_before: &job.failed_before });
+        let settings = CheckContext { rules, ..self.settings() };
+        let (limit, stop) = (config.verify.timeout.limit(), || context.is_interrupted());
+        let checks = run_checks(settings, commands, limit, &stop);
+        self.programs_ran()?;
+        Ok(checks?)
+    }
+
+    /// How programs of the user's are started in the copy.
+    pub(crate) fn settings(&self) -> CheckContext<'_> {
+        CheckContext {
+            dir: self.copy.root(),
+            run: &self.job.run,
+            left: self.job.context.time_for_checks(),
+            rules: None,
+            door: &self.copy.doors.checks,
+        }
+    }
+
+    /// Notes that programs ran that may have changed anything in the copy.
+    pub(crate) fn programs_ran(&mut self) -> Result<(), Failure> {
+        let restored = self.copy.programs_ran()?;
+        restored.into_iter().for_each(|said| self.job.reporter.warn(said));
+        Ok(())
+    }
+
+    /// Makes the files of the copy what is staged, and removes these.
+    pub(crate) fn put_back(&mut self, removed: &[PathBuf]) -> Result<(), Failure> {
+        self.copy.open(Start::of(self.attempt))?;
+        for path in removed {
+            self.copy.remove(path)?;
+        }
+        let changed = self.copy.after_checks(&self.job.books.ours)?.changed;
+        self.restore(&[], &changed)
+    }
+
+    /// Restores files from what is staged, or from another source.
+    pub(crate) fn restore(&self, source: &[&str], files: &[PathBuf]) -> Result<(), Failure> {
+        if files.is_empty() {
+            return Ok(());
+        }
+        let from_input = ["--worktree", "--pathspec-from-file=-", "--pathspec-file-nul"];
+        let args = [&["restore"], &from_input[..], source].concat();
+        self.copy.git().feed(&args, &listed(files))?;
+        Ok(())
+    }
+}

@@ -1,0 +1,22 @@
+//! What looks at finished work before it lands. A verifier is a file here and a row of the list.
+
+mod commands;
+mod committable;
+mod elsewhere;
+mod proof;
+mod review;
+mod scope;
+mod weakened;
+
+use crate::run::verify::Verifiers;
+
+/// All verifiers, in the order in which they look at the work.
+pub(crate) const ALL: Verifiers = &[
+    &committable::Committable,
+    &scope::Scope,
+    &commands::Commands,
+    &elsewhere::Elsewhere,
+    &weakened::Weakening,
+    &proof::Proofs,
+    &review::Review,
+];
