@@ -197,18 +197,7 @@ fn run(
     stop: &dyn Fn() -> bool,
 ) -> io::Result<Check> {
     let begun = Instant::now();
-    let (end, output) = if stop() {
-        (CheckEnd::Stopped, String::new())
-    } else {
-        let mut shell = shell(&context, command);
-        shell.env(RUN_MARK, context.run);
-        match run_and_worker(context.run) {
-            (_, Some(worker)) => shell.env(WORKER, worker),
-            (_, None) => shell.env_remove(WORKER),
-        };
-        let limit = limit.into_iter().chain(context.left).min();
-        supervised::run(shell, &[], limit, stop, None)?
-    };
+    let (end, output) = run_program(context, shell(context.door, command), &[], limit, stop)?;
     let mut check = Check::new(command, end, output, begun.elapsed());
     if let Some(rules) = context.rules {
         rules.judge(&mut check);
@@ -216,14 +205,35 @@ fn run(
     Ok(check)
 }
 
-fn shell(context: &CheckContext<'_>, command: &str) -> Command {
-    let mut shell = context.door.command("sh");
+/// Runs a program of the user's on the work, and gives it this input. Returns how it ended, and its
+/// output. Checks run like that too.
+pub fn run_program(
+    context: CheckContext<'_>,
+    mut program: Command,
+    input: &[u8],
+    limit: Option<Duration>,
+    stop: &dyn Fn() -> bool,
+) -> io::Result<(CheckEnd, String)> {
+    if stop() {
+        return Ok((CheckEnd::Stopped, String::new()));
+    }
+    // With this variable, runners neither watch for changes nor ask questions.
+    program.current_dir(context.dir).env("CI", "true").env(RUN_MARK, context.run);
+    match run_and_worker(context.run) {
+        (_, Some(worker)) => program.env(WORKER, worker),
+        (_, None) => program.env_remove(WORKER),
+    };
+    let limit = limit.into_iter().chain(context.left).min();
+    supervised::run(program, input, limit, stop, None)
+}
+
+fn shell(door: &Door, command: &str) -> Command {
+    let mut shell = door.command("sh");
     // Otherwise only the last of several lines would count.
     if command.trim().contains('\n') {
         shell.arg("-e");
     }
-    // With this variable, runners neither watch for changes nor ask questions.
-    shell.arg("-c").arg(command).current_dir(context.dir).env("CI", "true");
+    shell.arg("-c").arg(command);
     shell
 }
 

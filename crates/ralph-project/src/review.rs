@@ -9,6 +9,7 @@ use serde_json::Value;
 use crate::client::Client;
 use crate::config::Config;
 use crate::dialect::Dialect;
+use crate::verification::last_answer;
 
 /// Options that only let the client read: no commands, no edits, no MCP servers of others, and no
 /// hooks, which would treat the reviewer as the agent.
@@ -17,9 +18,6 @@ const NO_HOOKS: &str = r#"--settings='{"disableAllHooks":true}'"#;
 
 /// How many bytes of a diff a reviewer gets; it can read the rest in the files.
 const LONGEST_DIFF: usize = 200_000;
-
-/// How many bytes from the end of an answer are parsed.
-const LONGEST_ANSWER: usize = 64 * 1024;
 
 /// Returns the command line of the reviewer.
 pub fn command_line(config: &Config) -> String {
@@ -91,22 +89,7 @@ pub struct ReviewAnswer {
 impl ReviewAnswer {
     /// Parses the last object of that form in a reviewer's output; `None` if there is none.
     pub fn read(said: &str) -> Option<Self> {
-        let start = said.ceil_char_boundary(said.len().saturating_sub(LONGEST_ANSWER));
-        let mut rest = said.get(start..).unwrap_or_default();
-        let mut found: Option<Self> = None;
-        while let Some(at) = rest.find('{') {
-            rest = rest.get(at..).unwrap_or_default();
-            let mut objects = serde_json::Deserializer::from_str(rest).into_iter();
-            let (read, end) = (objects.next(), objects.byte_offset());
-            let passed = if let Some(Ok(answer)) = read {
-                found = Some(answer);
-                end
-            } else {
-                1
-            };
-            rest = rest.get(passed..).unwrap_or_default();
-        }
-        found
+        last_answer(said)
     }
 
     /// Returns what keeps the work from landing, one line for each finding; `None` if nothing does.

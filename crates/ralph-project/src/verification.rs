@@ -2,6 +2,7 @@
 //! user's own. Commit, progress, journal and report show the same findings.
 
 use ralph_base::state::Event;
+use serde::de::DeserializeOwned;
 
 use crate::checks::{Check, CheckEnd, one_line};
 use crate::config::Config;
@@ -124,6 +125,29 @@ impl Finding {
         lines.extend(more.map(|remark| (about.clone(), remark.clone())));
         lines
     }
+}
+
+/// How many bytes from the end of an output are searched for an answer.
+const LONGEST_ANSWER: usize = 64 * 1024;
+
+/// Returns the last JSON object of that form in an output; `None` if there is none.
+pub fn last_answer<T: DeserializeOwned>(said: &str) -> Option<T> {
+    let start = said.ceil_char_boundary(said.len().saturating_sub(LONGEST_ANSWER));
+    let mut rest = said.get(start..).unwrap_or_default();
+    let mut found = None;
+    while let Some(at) = rest.find('{') {
+        rest = rest.get(at..).unwrap_or_default();
+        let mut objects = serde_json::Deserializer::from_str(rest).into_iter();
+        let (read, end) = (objects.next(), objects.byte_offset());
+        let passed = if let Some(Ok(answer)) = read {
+            found = Some(answer);
+            end
+        } else {
+            1
+        };
+        rest = rest.get(passed..).unwrap_or_default();
+    }
+    found
 }
 
 fn capitalised(name: &str) -> String {

@@ -108,7 +108,7 @@ pub struct ProtectedFiles {
 }
 
 impl ProtectedFiles {
-    /// Records them: settings, templates beside the plan, progress, lessons, lifecycle scripts, the
+    /// Records them: settings, templates beside the plan, progress, lessons, the user's own programs, the
     /// client's settings, and git's settings, hooks and attributes, which our own git obeys.
     pub fn remember(
         copy: &Workspace,
@@ -121,7 +121,7 @@ impl ProtectedFiles {
         paths.extend([StateDir::prompt_beside(plan), StateDir::review_prompt_beside(plan)]);
         let client = root.join(state::CLIENT_FOLDER);
         paths.extend(["settings.json", "settings.local.json"].map(|name| client.join(name)));
-        let (mut folders, mut kept) = (vec![state.lifecycle()], Vec::new());
+        let (mut folders, mut kept) = (vec![state.lifecycle(), state.verifiers()], Vec::new());
         let mut moving = BTreeMap::from([(state.failure_context(), None)]);
         if let Ok(git) = Utf8PathBuf::from_path_buf(source.git_dir.clone()) {
             paths.extend(["config.worktree", "commondir"].map(|name| git.join(name)));

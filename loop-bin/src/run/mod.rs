@@ -46,7 +46,7 @@ use crate::exit::Failure;
 use conductor::conduct;
 pub(crate) use context::journal;
 use decide::Finish;
-pub(crate) use scripts::folder as script_folder;
+pub(crate) use scripts::{folder as script_folder, program};
 use start::Preflight;
 
 /// Runs the loop in a project that has been examined.

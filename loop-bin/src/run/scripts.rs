@@ -94,7 +94,7 @@ pub(super) fn script(
         ("PLAN_FILE", run.books.plan.to_string()),
     ];
     vars.extend(more);
-    let end = supervise(run, (slot, name), program(&path), &vars, &[]);
+    let end = supervise(run, (slot, name), program(&Door::default(), &path), &vars, &[]);
     let (request, advice) = request(settings, name, end);
     if !advice.is_empty() {
         view.warn(format!("the {name} script {advice}"));
@@ -151,12 +151,12 @@ fn exit_code(tally: &RunTally) -> String {
 }
 
 /// The command for a script: without a `#!` line it runs with `sh`.
-fn program(path: &Utf8Path) -> Command {
+pub(crate) fn program(door: &Door, path: &Utf8Path) -> Command {
     let bytes = fs_err::read(path).unwrap_or_default();
     if bytes.starts_with(b"#!") || bytes.contains(&0) {
-        return Door::default().command(path.as_str());
+        return door.command(path.as_str());
     }
-    let mut shell = Door::default().command("sh");
+    let mut shell = door.command("sh");
     shell.arg(path);
     shell
 }

@@ -3,8 +3,10 @@
 
 use std::path::PathBuf;
 
+use ralph_base::state::RunDir;
 use ralph_project::checks::{Check, CheckContext, CheckRules, run_checks};
 use ralph_project::finding::Finding as StartFinding;
+use ralph_project::project::Project;
 use ralph_project::under_way::Attempt;
 use ralph_project::verification::{Finding, Grade};
 
@@ -23,6 +25,11 @@ pub(crate) trait Verifier: std::fmt::Debug + Sync {
     /// What there is to say about it before the first story. `path` is where programs are found.
     fn before(&self, _: &Preflight, _path: &str) -> Result<Vec<StartFinding>, Failure> {
         Ok(Vec::new())
+    }
+
+    /// Takes what it needs from the project when a run starts.
+    fn begin(&self, _: &Project, _: &RunDir) -> Result<(), Failure> {
+        Ok(())
     }
 
     /// Whether it looks at this work.

@@ -3,6 +3,7 @@
 mod commands;
 mod committable;
 mod elsewhere;
+mod own;
 mod proof;
 mod review;
 mod scope;
@@ -17,6 +18,7 @@ pub(crate) const ALL: Verifiers = &[
     &commands::Commands,
     &elsewhere::Elsewhere,
     &weakened::Weakening,
+    &own::Own,
     &proof::Proofs,
     &review::Review,
 ];

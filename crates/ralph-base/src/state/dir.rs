@@ -205,6 +205,8 @@ impl StateDir {
     paths! {
         /// The lifecycle scripts.
         lifecycle: root / LIFECYCLE;
+        /// The user's own verifiers.
+        verifiers: root / "verifiers";
     }
 
     /// Returns the folder of the user's own programs, which lifecycle scripts call by name.

@@ -79,6 +79,8 @@ impl RunDir {
     paths! {
         /// The state of the run: its counters, and whether it has finished.
         record: shared / "run.json";
+        /// The user's own verifiers, as they were when the run started.
+        verifiers: shared / "verifiers";
         /// The current activity of the run, for observers.
         live: shared / "live.json";
         /// The commits that landed, one a line.

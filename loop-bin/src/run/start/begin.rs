@@ -208,6 +208,7 @@ pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<Conductor, Failur
     keep_private(&run_dir, project.own_state())?;
     sandbox::adopt_orphans();
     free_what_was_left(&run_dir, &project, &path)?;
+    verifiers.iter().try_for_each(|verifier| verifier.begin(&project, &run_dir))?;
     let last = RunRecord::load(&run_dir)?;
     let source = workspace.source.clone();
     let mut books = Books::of(&path, &project, &config, &source, &run_dir);

@@ -34,6 +34,7 @@ mod target;
 mod unruly_agents;
 mod unusual_projects;
 mod user_work_survives;
+mod verifiers;
 mod view;
 mod waiting_work;
 mod workers;
