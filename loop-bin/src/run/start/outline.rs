@@ -66,9 +66,7 @@ impl Preflight {
             ));
         }
         if !is_planning {
-            for verifier in self.verifiers {
-                findings.extend(verifier.before(self, path)?);
-            }
+            findings.extend(self.of_verifiers(path)?);
         }
         let (top, target) = (self.workspace.top(), &self.target.branch);
         let for_requests = self.config.finish.pr == PullRequests::Story;
@@ -87,6 +85,11 @@ impl Preflight {
         self.findings.extend(findings);
         self.history = past;
         Ok(())
+    }
+
+    fn of_verifiers(&self, path: &str) -> Result<Vec<Finding>, Failure> {
+        let found = self.verifiers.iter().map(|verifier| verifier.before(self, path));
+        Ok(found.collect::<Result<Vec<_>, _>>()?.concat())
     }
 
     fn sandbox(&self) -> Vec<Finding> {
