@@ -21,7 +21,7 @@ use super::other::{OUR_SERVER, our_server};
 use super::passed::pass;
 use super::{SessionSoFar, is_found};
 use crate::command::{folder_of_this_program, is_executable, path_of_agent, version_text};
-use ralph_project::finding::Finding;
+use ralph_project::diagnosis::Diagnosis;
 
 /// The first version that is known to have the option `--max-budget-usd`.
 const BUDGETED: ClientVersion = ClientVersion::new(2, 0, 77);
@@ -79,11 +79,11 @@ pub struct ClientOptions {
 
 impl ClientOptions {
     /// Determines the options for this project's agent, and what to report about it.
-    pub fn find(env: &Env, project: &Project, config: &Config) -> (Self, Vec<Finding>) {
+    pub fn find(env: &Env, project: &Project, config: &Config) -> (Self, Vec<Diagnosis>) {
         let Some(client) = Client::find(&config.agent.command) else {
             let why = "Ralph does not know this agent, so no hooks guard it".to_owned();
             let options = Self { unguarded: Some(why.clone()), ..Self::default() };
-            return (options, vec![Finding::Note(why)]);
+            return (options, vec![Diagnosis::Note(why)]);
         };
         let asked = version_text(client.program(), project.root());
         if !client.is_claude() {
@@ -99,10 +99,10 @@ impl ClientOptions {
         let hooks = hooks_to_pass(&settings, &installed, &client, version);
         options.hooked = hooks.as_ref().ok().map(|_| client.dialect.name);
         let mut findings = vec![match hooks {
-            Ok(hooks) if hooks.is_empty() => Finding::Good("hooks are installed".to_owned()),
+            Ok(hooks) if hooks.is_empty() => Diagnosis::Good("hooks are installed".to_owned()),
             Ok(hooks) => {
                 options.settings = hooks;
-                Finding::Good("the hooks next to ralph-loop are passed to the agent".to_owned())
+                Diagnosis::Good("the hooks next to ralph-loop are passed to the agent".to_owned())
             }
             Err(why) => {
                 options.unguarded = Some(why.to_owned());
@@ -111,7 +111,7 @@ impl ClientOptions {
         }];
         findings.extend(completion(&config.agent.command));
         if is_twice(&installed) {
-            findings.push(Finding::Note(TWICE.to_owned()));
+            findings.push(Diagnosis::Note(TWICE.to_owned()));
         }
         if !config.workspace.in_place {
             findings.extend(options.take_kept(env, project, &client));
@@ -123,11 +123,11 @@ impl ClientOptions {
     }
 
     /// Returns the finding about an agent that no hooks guard.
-    pub fn without_hooks(why: &str, config: &Config) -> Finding {
+    pub fn without_hooks(why: &str, config: &Config) -> Diagnosis {
         if config.agent.unguarded {
-            return Finding::Note(why.to_owned());
+            return Diagnosis::Note(why.to_owned());
         }
-        Finding::Problem(format!("{why}; `--unguarded` starts it anyway"))
+        Diagnosis::Problem(format!("{why}; `--unguarded` starts it anyway"))
     }
 
     /// Adds our own MCP server, unless the user has added one of that name for the project.
@@ -141,7 +141,12 @@ impl ClientOptions {
     /// servers that the user added, the permissions of a trusted folder, and the memory. A server
     /// of `.mcp.json` needs no approval without a terminal, so only the names of disabled ones are
     /// passed.
-    fn take_kept(&mut self, env: &Env, project: &Project, client: &Client<'_>) -> Option<Finding> {
+    fn take_kept(
+        &mut self,
+        env: &Env,
+        project: &Project,
+        client: &Client<'_>,
+    ) -> Option<Diagnosis> {
         let folders = folders_of(project);
         let entry = entry(env, &folders).unwrap_or_default();
         let mut kept = Self::default();
@@ -155,7 +160,7 @@ impl ClientOptions {
         }
         if client.has("--settings") && !kept.settings.is_empty() {
             let keys: Vec<&str> = kept.settings.keys().map(String::as_str).collect();
-            return Some(Finding::Note(format!(
+            return Some(Diagnosis::Note(format!(
                 "the agent's command has its own --settings, so these settings of the project are \
                  not passed to it: {}",
                 keys.join(", ")
@@ -164,7 +169,7 @@ impl ClientOptions {
         self.settings.extend(kept.settings);
         let passed = kept.passed.join(", ");
         (!passed.is_empty())
-            .then(|| Finding::Good(format!("passed to the agent in the copy: {passed}")))
+            .then(|| Diagnosis::Good(format!("passed to the agent in the copy: {passed}")))
     }
 
     fn take_servers(&mut self, entry: &Map<String, Value>) {
@@ -254,10 +259,10 @@ pub fn completed(line: &str) -> String {
 }
 
 /// Returns the finding about a command line that is completed.
-pub(super) fn completion(line: &str) -> Option<Finding> {
+pub(super) fn completion(line: &str) -> Option<Diagnosis> {
     let whole = completed(line);
     let is_changed = whole != line;
-    is_changed.then(|| Finding::Note(format!("the agent's command is completed: `{whole}`")))
+    is_changed.then(|| Diagnosis::Note(format!("the agent's command is completed: `{whole}`")))
 }
 
 /// Returns the hooks that these settings, and the plugin that they enable, register.

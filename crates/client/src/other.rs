@@ -1,8 +1,8 @@
 //! The options for an agent other than Claude Code, and what to report about it.
 
 use ralph_project::config::Config;
+use ralph_project::diagnosis::Diagnosis;
 use ralph_project::dialect::Dialect;
-use ralph_project::finding::Finding;
 use ralph_project::install::{HOOK_NAMES, Registrations, merge};
 use serde_json::{Value, json};
 
@@ -18,20 +18,20 @@ impl ClientOptions {
         agent: &'static Dialect,
         version: Option<String>,
         config: &Config,
-    ) -> (Self, Vec<Finding>) {
+    ) -> (Self, Vec<Diagnosis>) {
         let mut options = Self::default();
         let folder = folder_of_this_program().unwrap_or_default();
         let are_here = HOOK_NAMES.iter().all(|hook| is_executable(&folder.join(hook)));
         options.servers.extend(our_server());
         let name = agent.name;
-        let mut findings: Vec<Finding> = completion(&config.agent.command).into_iter().collect();
+        let mut findings: Vec<Diagnosis> = completion(&config.agent.command).into_iter().collect();
         if are_here {
             let text = merge("", &Registrations::of_agent(agent, &folder)).unwrap_or_default();
             options.settings = serde_json::from_str(&text).unwrap_or_default();
             options.hooked = Some(name);
             options.resumed_at_stop = agent.own_event("Stop").is_none().then_some(name);
             let passed = format!("the hooks next to ralph-loop are passed to {name}");
-            findings.push(Finding::Good(passed));
+            findings.push(Diagnosis::Good(passed));
         } else {
             let why = format!("there are no hooks next to ralph-loop, so none guard {name}");
             findings.push(Self::without_hooks(&why, config));
@@ -39,10 +39,10 @@ impl ClientOptions {
         }
         let version = version.unwrap_or_else(|| "of an unknown version".to_owned());
         let measured = agent.measured.join(" and ");
-        findings.push(Finding::Good(format!("{name} {version}, tried with {measured}")));
+        findings.push(Diagnosis::Good(format!("{name} {version}, tried with {measured}")));
         if !agent.lacks.is_empty() {
             let lacks = agent.lacks.join(", ");
-            findings.push(Finding::Note(format!("{name} has no {lacks}; see docs/agents.md")));
+            findings.push(Diagnosis::Note(format!("{name} has no {lacks}; see docs/agents.md")));
         }
         (options, findings)
     }

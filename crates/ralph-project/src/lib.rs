@@ -10,7 +10,7 @@
 //! | [`dialect`] | how is this agent started, and how does it communicate with hooks? |
 //! | [`failure`] | why did a command fail? |
 //! | [`failed_before`] | which failures existed before the work began? |
-//! | [`finding`] | what did the checks before a run find? |
+//! | [`diagnosis`] | what did the checks before a run find? |
 //! | [`gate`] | may the session stop, and if not, what is left to do? |
 //! | [`install`] | which hooks does this client need, and how are they registered? |
 //! | [`known_files`] | has the agent seen this file in its session? |
@@ -55,10 +55,10 @@ pub mod checks;
 pub mod claim;
 pub mod client;
 pub mod config;
+pub mod diagnosis;
 pub mod dialect;
 pub mod failed_before;
 pub mod failure;
-pub mod finding;
 pub mod gate;
 pub mod install;
 pub mod known_files;

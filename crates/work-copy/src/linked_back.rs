@@ -13,7 +13,7 @@ use ralph_base::listing::first_few;
 use ralph_base::state::open_regular;
 
 use super::Workspace;
-use ralph_project::finding::Finding;
+use ralph_project::diagnosis::Diagnosis;
 
 /// Variables that contain paths by which code and programs are found.
 const VARIABLES: &str = "\
@@ -29,7 +29,7 @@ const LOOKED_INTO: u64 = 64 * 1024;
 
 /// Returns what in the environment points back to the project. This is checked before there is a
 /// copy, and before a setup could install into the user's own environment.
-pub fn linked_by_environment(copy: &Workspace, env: &Env, commands: &[String]) -> Vec<Finding> {
+pub fn linked_by_environment(copy: &Workspace, env: &Env, commands: &[String]) -> Vec<Diagnosis> {
     if copy.is_in_place {
         return Vec::new();
     }
@@ -62,7 +62,7 @@ pub fn linked_by_environment(copy: &Workspace, env: &Env, commands: &[String]) -
 }
 
 /// Returns what in the copy points back to the project.
-pub fn linked_by_files(copy: &Workspace, checks: &[String]) -> Vec<Finding> {
+pub fn linked_by_files(copy: &Workspace, checks: &[String]) -> Vec<Diagnosis> {
     if copy.is_in_place || !copy.exists() {
         return Vec::new();
     }
@@ -89,13 +89,15 @@ pub fn linked_by_files(copy: &Workspace, checks: &[String]) -> Vec<Finding> {
     found
 }
 
-fn finding(what: &str, user: Option<&String>) -> Finding {
+fn finding(what: &str, user: Option<&String>) -> Diagnosis {
     let way_on = "points into the project instead of the copy; create it in the copy with \
                   [workspace] setup, use a relative path, remove it from the environment, or start \
                   with --in-place";
     match user {
-        Some(line) => Finding::Problem(format!("`{line}` would use the project: {what} {way_on}")),
-        None => Finding::Note(format!("{what} {way_on}")),
+        Some(line) => {
+            Diagnosis::Problem(format!("`{line}` would use the project: {what} {way_on}"))
+        }
+        None => Diagnosis::Note(format!("{what} {way_on}")),
     }
 }
 

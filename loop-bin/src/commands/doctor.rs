@@ -24,7 +24,7 @@ use crate::terminal::View;
 use crate::{here, verifiers};
 use board::{Tip, progress_path};
 use client::signals::Interrupts;
-use ralph_project::finding::Finding;
+use ralph_project::diagnosis::Diagnosis;
 use work_copy::Start;
 use work_copy::doors::Doors;
 
@@ -56,7 +56,7 @@ fn run(env: &Env, Doctor { no_checks, flags }: Doctor) -> Result<ExitCode, Failu
     match preflight(env, &flags, verifiers::ALL) {
         Ok(mut preflight) => {
             findings.extend(all_findings(&preflight)?);
-            if !findings.iter().any(Finding::is_problem) {
+            if !findings.iter().any(Diagnosis::is_problem) {
                 findings.extend(try_to_escape(&preflight)?);
                 findings.extend(readable_in_home(&preflight.workspace.doors));
                 let Preflight { options, config, workspace, .. } = &preflight;
@@ -65,10 +65,12 @@ fn run(env: &Env, Doctor { no_checks, flags }: Doctor) -> Result<ExitCode, Failu
             findings.iter().for_each(show);
             let problems = findings.iter().filter(|finding| finding.is_problem()).count();
             if with_checks && problems > preflight.problems_beside_checks {
-                show(&Finding::Note("fix the problems first: the checks were not run".to_owned()));
+                show(&Diagnosis::Note(
+                    "fix the problems first: the checks were not run".to_owned(),
+                ));
             } else if with_checks {
                 let tried = try_checks(env, &mut preflight)
-                    .unwrap_or_else(|failure| vec![Finding::Problem(failure.to_string())]);
+                    .unwrap_or_else(|failure| vec![Diagnosis::Problem(failure.to_string())]);
                 tried.iter().for_each(show);
                 findings.extend(tried);
             }
@@ -78,7 +80,7 @@ fn run(env: &Env, Doctor { no_checks, flags }: Doctor) -> Result<ExitCode, Failu
             if !all.contains(&failure.to_string()) {
                 all.insert(0, failure.to_string());
             }
-            findings.extend(all.into_iter().map(Finding::Problem));
+            findings.extend(all.into_iter().map(Diagnosis::Problem));
             findings.iter().for_each(show);
         }
     }
@@ -86,7 +88,7 @@ fn run(env: &Env, Doctor { no_checks, flags }: Doctor) -> Result<ExitCode, Failu
 }
 
 /// Makes the copy and runs the checks in it, as a start does, unless it holds unfinished work.
-fn try_checks(env: &Env, preflight: &mut Preflight) -> Result<Vec<Finding>, Failure> {
+fn try_checks(env: &Env, preflight: &mut Preflight) -> Result<Vec<Diagnosis>, Failure> {
     let Preflight { project, config, run_dir, plan, workspace, target, .. } = preflight;
     let is_planning = config.run.mode == Mode::Planning;
     if is_planning || config.verify.commands.is_empty() || config.verify.baseline == Baseline::Skip
@@ -97,7 +99,7 @@ fn try_checks(env: &Env, preflight: &mut Preflight) -> Result<Vec<Finding>, Fail
                 next run will continue an interrupted attempt";
     let lock = take_lock(run_dir, "examining");
     if lock.is_err() || is_work_left_in(workspace.root(), run_dir)? {
-        return Ok(vec![Finding::Note(busy.to_owned())]);
+        return Ok(vec![Diagnosis::Note(busy.to_owned())]);
     }
     let (interrupts, view) = (Interrupts::listen()?, View::new(env, &LoopSettings::default(), 1));
     let stop = || interrupts.signal().is_some();
@@ -112,7 +114,7 @@ fn try_checks(env: &Env, preflight: &mut Preflight) -> Result<Vec<Finding>, Fail
 }
 
 /// Proves that the sandbox works: a write to the project from inside must fail.
-fn try_to_escape(preflight: &Preflight) -> Result<Option<Finding>, Failure> {
+fn try_to_escape(preflight: &Preflight) -> Result<Option<Diagnosis>, Failure> {
     let (doors, state) = (&preflight.workspace.doors, preflight.project.own_state());
     if !doors.are_sandboxed() || preflight.workspace.is_in_place {
         return Ok(None);
@@ -130,24 +132,24 @@ fn try_to_escape(preflight: &Preflight) -> Result<Option<Finding>, Failure> {
     }
     if has_escaped && !preflight.config.sandbox.write.is_empty() {
         let text = "[sandbox] write lets attempts write to the project".to_owned();
-        return Ok(Some(Finding::Note(text)));
+        return Ok(Some(Diagnosis::Note(text)));
     }
     Ok(Some(if has_escaped || end != CheckEnd::Exited(Some(0)) {
-        Finding::Problem(format!(
+        Diagnosis::Problem(format!(
             "the sandbox does not work here: {}; start with --sandbox off to do without it",
             if has_escaped { "a write to the project got through" } else { said.trim() }
         ))
     } else {
-        Finding::Good("sandbox tested: it refused a write to the project".to_owned())
+        Diagnosis::Good("sandbox tested: it refused a write to the project".to_owned())
     }))
 }
 
 /// Names what checks may read of the files that programs keep in the home folder, and what not.
-fn readable_in_home(doors: &Doors) -> Vec<Finding> {
+fn readable_in_home(doors: &Doors) -> Vec<Diagnosis> {
     let Some((shown, hidden)) = doors.dot_files() else { return Vec::new() };
     let hides = format!("sandbox hides {} (change with [sandbox] show)", in_home(&hidden));
     let shows = format!("sandbox shows {} (change with [sandbox] hide)", in_home(&shown));
-    [hides, shows].map(Finding::Good).into()
+    [hides, shows].map(Diagnosis::Good).into()
 }
 
 fn in_home(paths: &[Utf8PathBuf]) -> String {

@@ -16,7 +16,7 @@ mod table;
 use camino::Utf8Path;
 use ralph_base::env::Env;
 use ralph_project::config::{Config, Flag, Key, Mode};
-use ralph_project::finding::Finding;
+use ralph_project::diagnosis::Diagnosis;
 use ralph_project::project::Project;
 
 use self::files::{Files, paths_below};
@@ -42,7 +42,7 @@ pub(crate) fn add_checks(
     env: &Env,
     config: &mut Config,
     flags: &mut Vec<Flag>,
-) -> Result<Vec<Finding>, Failure> {
+) -> Result<Vec<Diagnosis>, Failure> {
     let path = project.own_state().config();
     let is_given = |key: &str| {
         Key::find(key).is_some_and(|key| Config::origin(&path, env, flags, key).is_some())
@@ -72,7 +72,7 @@ pub(crate) fn add_checks(
     let found_as = |what: &'static str, list: &[FoundCommand]| {
         let one = move |FoundCommand { command, why }: &FoundCommand| {
             let why = format!("({why}); `ralph-loop init` writes it to the config");
-            Finding::Note(format!("no {what} is set, so `{command}` is used {why}"))
+            Diagnosis::Note(format!("no {what} is set, so `{command}` is used {why}"))
         };
         list.iter().map(one).collect::<Vec<_>>()
     };

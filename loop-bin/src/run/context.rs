@@ -17,7 +17,7 @@ use ralph_project::project::Project;
 use ralph_project::under_way::Attempt;
 use run_history::{Forecast, LOOP};
 
-use super::verify::Verifiers;
+use super::attempt::verify::Verifiers;
 use crate::record::RunRecord;
 use crate::terminal::say;
 use client::ClientOptions;

@@ -19,7 +19,7 @@ use super::state::{Conductor, Slot};
 use crate::exit::Failure;
 use crate::terminal::counted;
 use board::Tip;
-use ralph_project::finding::Finding;
+use ralph_project::diagnosis::Diagnosis;
 use work_copy::{Start, doors, linked_by_files};
 
 /// Prepares the run; returns the reason if no story can start.
@@ -82,8 +82,8 @@ fn prepare_first(run: &mut Conductor) -> Result<Option<Finish>, Failure> {
     let config = &context.config;
     for found in linked_by_files(&run.desk(0)?.copy, &config.verify.commands) {
         match found {
-            Finding::Problem(text) => return Err(Failure::because(text)),
-            Finding::Note(text) | Finding::Good(text) | Finding::Later(text) => {
+            Diagnosis::Problem(text) => return Err(Failure::because(text)),
+            Diagnosis::Note(text) | Diagnosis::Good(text) | Diagnosis::Later(text) => {
                 run.view.warn(text);
             }
         }
@@ -91,8 +91,10 @@ fn prepare_first(run: &mut Conductor) -> Result<Option<Finish>, Failure> {
     let hooks = hooks_that_fail(&context.options, config, &run.desk(0)?.copy.doors)?;
     for found in hooks {
         match found {
-            Finding::Problem(text) => return Err(Failure::because(text)),
-            Finding::Note(text) | Finding::Good(text) | Finding::Later(text) => run.view.warn(text),
+            Diagnosis::Problem(text) => return Err(Failure::because(text)),
+            Diagnosis::Note(text) | Diagnosis::Good(text) | Diagnosis::Later(text) => {
+                run.view.warn(text)
+            }
         }
     }
     if config.verify.baseline == Baseline::Skip {
@@ -112,9 +114,9 @@ fn prepare_first(run: &mut Conductor) -> Result<Option<Finish>, Failure> {
     let mut problems = Vec::new();
     for found in findings(&checks, config, &run.desk(0)?.copy.doors) {
         match found {
-            Finding::Good(text) | Finding::Later(text) => run.view.line(text),
-            Finding::Note(text) => run.view.warn(text),
-            Finding::Problem(text) => problems.push(text),
+            Diagnosis::Good(text) | Diagnosis::Later(text) => run.view.line(text),
+            Diagnosis::Note(text) => run.view.warn(text),
+            Diagnosis::Problem(text) => problems.push(text),
         }
     }
     if !problems.is_empty() {

@@ -8,7 +8,6 @@
 //! | choosing a story, starting its attempt, and handling the results | `choose.rs`, `settle.rs` |
 //! | landing, and attempts that do not land | `land.rs`, `discard.rs` |
 //! | the attempt itself, in its copy | `attempt/` |
-//! | the verifiers look at its work | `verify.rs` |
 //! | constants of a run, its clock and journal | `context.rs` |
 //! | lifecycle scripts, which agent or a wait, messages to the user, the end | `scripts.rs`, `wait.rs`, `notify.rs`, `wind_up.rs` |
 //! | merging what an attempt's hooks wrote | `take_over.rs` |
@@ -32,7 +31,6 @@ mod settle;
 pub(crate) mod start;
 mod state;
 mod take_over;
-pub(crate) mod verify;
 mod wait;
 mod wind_up;
 

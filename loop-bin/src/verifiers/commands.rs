@@ -7,8 +7,8 @@ use ralph_project::strikes::with_cause;
 use ralph_project::verification::{CommandFacts, Finding, Grade};
 
 use crate::run::attempt::Stopped;
+use crate::run::attempt::verify::{Stage, Verifier, Work};
 use crate::run::decide::WorkEnd;
-use crate::run::verify::{Stage, Verifier, Work};
 use work_copy::git_output::{base_of, paths};
 use work_copy::{AfterChecks, Staged, Start};
 

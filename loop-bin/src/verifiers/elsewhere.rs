@@ -7,7 +7,7 @@ use ralph_base::listing::named_files;
 use ralph_project::verification::Finding;
 
 use crate::run::attempt::Stopped;
-use crate::run::verify::{Verifier, Work};
+use crate::run::attempt::verify::{Verifier, Work};
 
 /// Folders whose files count, at any depth of the project.
 const FOLDERS: &str = "\

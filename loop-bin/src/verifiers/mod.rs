@@ -9,7 +9,7 @@ mod review;
 mod scope;
 mod weakened;
 
-use crate::run::verify::Verifiers;
+use crate::run::attempt::verify::Verifiers;
 
 /// All verifiers, in the order in which they look at the work.
 pub(crate) const ALL: Verifiers = &[

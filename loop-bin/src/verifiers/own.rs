@@ -6,8 +6,10 @@ use std::io;
 use camino::{Utf8Path, Utf8PathBuf};
 use ralph_base::listing::one_line;
 use ralph_base::state::RunDir;
+use ralph_core::plan::Plan;
 use ralph_project::checks::{Check, CheckEnd, run_program};
-use ralph_project::finding::Finding as StartFinding;
+use ralph_project::config::Config;
+use ralph_project::diagnosis::Diagnosis;
 use ralph_project::project::Project;
 use ralph_project::verification::{Finding, Grade, last_answer};
 use serde::Deserialize;
@@ -15,10 +17,9 @@ use serde_json::json;
 
 use crate::exit::Failure;
 use crate::run::attempt::Stopped;
+use crate::run::attempt::verify::{Verifier, Work};
 use crate::run::decide::WorkEnd;
 use crate::run::program;
-use crate::run::start::Preflight;
-use crate::run::verify::{Verifier, Work};
 use crate::terminal::Tone;
 
 /// What is said if a verifier gives no reason.
@@ -32,11 +33,17 @@ impl Verifier for Own {
         "verifier"
     }
 
-    fn before(&self, preflight: &Preflight, _: &str) -> Result<Vec<StartFinding>, Failure> {
-        let (programs, others) = files_in(&preflight.project.own_state().verifiers());
-        let used = |path| StartFinding::Good(format!("{path} looks at each story before it lands"));
+    fn before(
+        &self,
+        project: &Project,
+        _: &Config,
+        _: Option<&Plan>,
+        _: &str,
+    ) -> Result<Vec<Diagnosis>, Failure> {
+        let (programs, others) = files_in(&project.own_state().verifiers());
+        let used = |path| Diagnosis::Good(format!("{path} looks at each story before it lands"));
         let unused = |path| {
-            StartFinding::Note(format!(
+            Diagnosis::Note(format!(
                 "{path} is not executable, so it looks at nothing; run `chmod +x {path}`"
             ))
         };
@@ -54,7 +61,14 @@ impl Verifier for Own {
     }
 
     fn verify(&self, work: &mut Work<'_>) -> Result<Vec<Finding>, Stopped> {
-        let (programs, _) = files_in(&work.job.context.run_dir.verifiers());
+        let context = &work.job.context;
+        let folder = if work.copy.is_in_place {
+            // The sandbox hides the run's folder there. What an attempt changed is restored by now.
+            context.project.own_state().verifiers()
+        } else {
+            context.run_dir.verifiers()
+        };
+        let (programs, _) = files_in(&folder);
         if programs.is_empty() {
             return Ok(Vec::new());
         }

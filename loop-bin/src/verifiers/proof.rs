@@ -12,8 +12,8 @@ use ralph_project::strikes::is_test_file;
 
 use crate::exit::Failure;
 use crate::run::attempt::Stopped;
+use crate::run::attempt::verify::{Stage, Verifier, Work};
 use crate::run::decide::WorkEnd;
-use crate::run::verify::{Stage, Verifier, Work};
 use crate::terminal::{Tone, counted};
 use ralph_project::verification::{Finding, Grade};
 use work_copy::Workspace;

@@ -10,13 +10,15 @@ use ralph_project::prompt::{self, Template, Values};
 use ralph_project::review::{ReviewAnswer, command_line, shown_diff};
 
 use crate::exit::Failure;
+use crate::run::attempt::verify::{Stage, Verifier, Work};
 use crate::run::attempt::{Stopped, Used, log_of, open_log, read_template, supervision};
 use crate::run::decide::WorkEnd;
-use crate::run::start::{Preflight, trouble_with};
-use crate::run::verify::{Stage, Verifier, Work};
+use crate::run::start::trouble_with;
 use crate::terminal::{Tone, counted, seconds};
 use client::{AgentRun, Refusal, RunEnd, Session, Supervision, Totals, Turn, with_files_of};
-use ralph_project::finding::Finding as StartFinding;
+use ralph_project::config::Config;
+use ralph_project::diagnosis::Diagnosis;
+use ralph_project::project::Project;
 use ralph_project::verification::{Finding, Grade};
 
 #[derive(Debug)]
@@ -27,19 +29,25 @@ impl Verifier for Review {
         "review"
     }
 
-    fn before(&self, preflight: &Preflight, path: &str) -> Result<Vec<StartFinding>, Failure> {
-        let (config, root) = (&preflight.config, preflight.project.root());
+    fn before(
+        &self,
+        project: &Project,
+        config: &Config,
+        plan: Option<&Plan>,
+        path: &str,
+    ) -> Result<Vec<Diagnosis>, Failure> {
         if !config.review.enabled {
             return Ok(Vec::new());
         }
-        if let Some(plan) = &preflight.plan {
+        if let Some(plan) = plan {
             template(plan.path())?;
         }
         let line = command_line(config);
-        let used = StartFinding::Good(format!("each story is reviewed before it lands: `{line}`"));
+        let used = Diagnosis::Good(format!("each story is reviewed before it lands: `{line}`"));
         let instead = "pass another with --review-agent";
-        let trouble = trouble_with(("reviewer", instead), &config.review.command, root, path);
-        Ok([used].into_iter().chain(trouble.map(StartFinding::Problem)).collect())
+        let trouble =
+            trouble_with(("reviewer", instead), &config.review.command, project.root(), path);
+        Ok([used].into_iter().chain(trouble.map(Diagnosis::Problem)).collect())
     }
 
     fn is_due(&self, work: &Work<'_>) -> bool {

@@ -11,7 +11,7 @@ use ralph_project::surroundings::scope_of;
 use ralph_project::verification::Finding;
 
 use crate::run::attempt::Stopped;
-use crate::run::verify::{Stage, Verifier, Work};
+use crate::run::attempt::verify::{Stage, Verifier, Work};
 
 #[derive(Debug)]
 pub(super) struct Scope;

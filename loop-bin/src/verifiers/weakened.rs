@@ -5,7 +5,7 @@ use ralph_project::verification::Finding;
 use ralph_project::weakening::weakened_since;
 
 use crate::run::attempt::Stopped;
-use crate::run::verify::{Stage, Verifier, Work};
+use crate::run::attempt::verify::{Stage, Verifier, Work};
 
 #[derive(Debug)]
 pub(super) struct Weakening;

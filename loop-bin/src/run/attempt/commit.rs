@@ -2,9 +2,9 @@
 
 use ralph_project::under_way::Attempt;
 
+use super::verify::{Stage, Work, verify};
 use super::{Course, Desk, Job, Passed, Stopped};
 use crate::run::decide::WorkEnd;
-use crate::run::verify::{Stage, Work, verify};
 use board::{LoopFile, NewCommit, Refusal, Story};
 use work_copy::{Imported, Start, Workspace};
 

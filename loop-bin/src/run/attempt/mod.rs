@@ -5,6 +5,7 @@
 //! | --- | --- |
 //! | `prepare.rs` | brings the copy to the attempt's base, and writes the prompt |
 //! | `work.rs`, `watch.rs` | runs the agent, judges how it ended, and stages what it left |
+//! | `verify.rs` | has the verifiers look at the work |
 //! | `commit.rs` | commits the work with the user's git hooks |
 //! | `moved.rs` | rebases work onto a target that has moved, and checks it again |
 
@@ -12,6 +13,7 @@ mod commit;
 mod moved;
 mod prepare;
 mod unhooked;
+pub(crate) mod verify;
 mod watch;
 mod work;
 
@@ -30,7 +32,6 @@ use ralph_project::verification::Finding;
 
 use super::context::Context;
 use super::decide::{Allowance, WorkEnd};
-use super::verify::{Stage, Work, verify};
 use crate::exit::Failure;
 use crate::saved::SavedAttempt;
 use crate::terminal::{Glimpse, Tone};
@@ -40,6 +41,7 @@ pub(super) use commit::commit;
 pub(super) use moved::lay_over;
 pub(super) use prepare::{from_user, prepare, prepare_copy};
 pub(crate) use prepare::{read_template, template};
+use verify::{Stage, Work, verify};
 pub(super) use watch::{LiveAgent, refused_in, release, rollbacks, set_phase};
 pub(crate) use watch::{log_of, open_log, supervision};
 pub(super) use work::{left_in, read_agents_plan, report_findings};

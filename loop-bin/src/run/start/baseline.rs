@@ -14,7 +14,7 @@ use ralph_project::failed_before::FailedBefore;
 use crate::exit::Failure;
 use crate::run::attempt::{Report, Reporter, prepare};
 use crate::terminal::{View, counted, in_words};
-use ralph_project::finding::Finding;
+use ralph_project::diagnosis::Diagnosis;
 use work_copy::doors::Doors;
 use work_copy::in_place::protecting;
 use work_copy::{Start, Workspace};
@@ -94,14 +94,14 @@ pub(crate) fn examine_copy(
 }
 
 /// The findings about the checks of an unchanged project, each with advice.
-pub(crate) fn findings(checks: &[Check], config: &Config, doors: &Doors) -> Vec<Finding> {
+pub(crate) fn findings(checks: &[Check], config: &Config, doors: &Doors) -> Vec<Diagnosis> {
     checks.iter().map(|check| finding(check, config, doors)).collect()
 }
 
-fn finding(check: &Check, config: &Config, doors: &Doors) -> Finding {
+fn finding(check: &Check, config: &Config, doors: &Doors) -> Diagnosis {
     let (name, took) = (check.name(), in_words(check.took));
     if check.passed() {
-        return Finding::Good(format!("`{name}` passes before any changes ({took})"));
+        return Diagnosis::Good(format!("`{name}` passes before any changes ({took})"));
     }
     let (refused, removed) = (doors.refused(&check.output), doors.removed(&check.output));
     let mut lines = doors.settings_for(&refused);
@@ -112,7 +112,7 @@ fn finding(check: &Check, config: &Config, doors: &Doors) -> Finding {
         lines => format!("add `{}`", lines.join("` and `")),
     };
     if !refused.is_empty() {
-        return Finding::Problem(format!(
+        return Diagnosis::Problem(format!(
             "`{name}` fails in the sandbox, which refused {}\n{}\nunder [sandbox], {way_on}, or start \
              with --sandbox off",
             first_few(&refused, TESTS_NAMED),
@@ -120,13 +120,13 @@ fn finding(check: &Check, config: &Config, doors: &Doors) -> Finding {
         ));
     }
     if let Some(what) = missing(check) {
-        return Finding::Problem(format!(
+        return Diagnosis::Problem(format!(
             "`{name}` cannot run because something is missing: {what}; install it, add its \
              installation to [workspace] setup, or fix [verify] commands"
         ));
     }
     if check.ran_no_test {
-        return Finding::Note(format!(
+        return Diagnosis::Note(format!(
             "`{name}` runs no tests yet, which does not count as passing; the first story has to \
              add one, or set [verify] allow_no_tests"
         ));
@@ -148,8 +148,8 @@ fn finding(check: &Check, config: &Config, doors: &Doors) -> Finding {
         text.push_str(&format!("\nif it passes without the sandbox: under [sandbox], {way_on}"));
     }
     match config.verify.baseline {
-        Baseline::Ignore => Finding::Note(text + "\n" + &ignored(check, config)),
-        _ => Finding::Problem(format!(
+        Baseline::Ignore => Diagnosis::Note(text + "\n" + &ignored(check, config)),
+        _ => Diagnosis::Problem(format!(
             "{text}\nfix it first, or make fixing it the first story and start with \
              --baseline=ignore, which does not count these failures against a story"
         )),
@@ -209,9 +209,9 @@ mod tests {
         let mut config = Config::default();
         config.verify.baseline = baseline;
         match finding(check, &config, &Doors::default()) {
-            Finding::Good(text) | Finding::Later(text) => ("good", text),
-            Finding::Note(text) => ("note", text),
-            Finding::Problem(text) => ("problem", text),
+            Diagnosis::Good(text) | Diagnosis::Later(text) => ("good", text),
+            Diagnosis::Note(text) => ("note", text),
+            Diagnosis::Problem(text) => ("problem", text),
         }
     }
 

@@ -30,7 +30,7 @@ use crate::terminal::{Asked, View};
 use crate::{here, in_task};
 use board::Books;
 use client::signals::Interrupts;
-use ralph_project::finding::Finding;
+use ralph_project::diagnosis::Diagnosis;
 use work_copy::{ONLY_WORKER, Workspace, cache};
 
 /// In place an agent can write to the git folder, so the run's files move out of it, and a link takes their
@@ -143,14 +143,14 @@ fn new_record(
 }
 
 /// Prints notes; a problem is an error.
-fn tell(findings: &[Finding], view: &View) -> Result<(), Failure> {
+fn tell(findings: &[Diagnosis], view: &View) -> Result<(), Failure> {
     for finding in findings {
-        if let Finding::Problem(text) = finding {
+        if let Diagnosis::Problem(text) = finding {
             return Err(Failure::because(text));
         }
     }
     for finding in findings {
-        if let Finding::Note(text) = finding {
+        if let Diagnosis::Note(text) = finding {
             view.warn(text);
         }
     }

@@ -25,10 +25,10 @@ use crate::exit::Failure;
 use crate::here;
 use crate::record::{RunRecord, attempts_left, run_dir, take_lock};
 use crate::run::attempt::template;
-use crate::run::verify::Verifiers;
+use crate::run::attempt::verify::Verifiers;
 use board::{Board, Books, progress_path, resolve};
 use client::ClientOptions;
-use ralph_project::finding::Finding;
+use ralph_project::diagnosis::Diagnosis;
 use work_copy::carry::lacking;
 use work_copy::in_place::ProtectedFiles;
 use work_copy::{Source, Workspace, cache, in_place, linked_by_environment};
@@ -83,7 +83,7 @@ pub(crate) fn preflight(
             let source = &workspace.source;
             let books = Books::of(plan.path(), &project, &config, source, &run_dir);
             let plan = books.load(&target)?;
-            findings.extend(example_in(&plan).map(Finding::Problem));
+            findings.extend(example_in(&plan).map(Diagnosis::Problem));
             Some(plan)
         }
         plan => plan,
@@ -109,7 +109,7 @@ pub(crate) fn preflight(
 
 /// Restores files before they are read that a killed run left: files between two commits, and settings
 /// that an in-place agent may have changed. Reports which of the latter were restored.
-pub(crate) fn restore_files(env: &Env, project: &Project) -> Result<Vec<Finding>, Failure> {
+pub(crate) fn restore_files(env: &Env, project: &Project) -> Result<Vec<Diagnosis>, Failure> {
     // First, because git obeys some of them.
     let restored = restore_protected(env, project)?;
     if let Ok(repo) = Repo::open(project.root())
@@ -127,7 +127,7 @@ pub(crate) fn restore_files(env: &Env, project: &Project) -> Result<Vec<Finding>
     Ok(restored)
 }
 
-fn restore_protected(env: &Env, project: &Project) -> Result<Vec<Finding>, Failure> {
+fn restore_protected(env: &Env, project: &Project) -> Result<Vec<Diagnosis>, Failure> {
     // The attempt may have replaced the git folder, in which a link leads to the run's files.
     let outside = project.root().ancestors().find_map(|top| {
         let folder = cache::state_folder(env, top)?;
@@ -147,7 +147,7 @@ fn restore_protected(env: &Env, project: &Project) -> Result<Vec<Finding>, Failu
         }
         let restored = left.restore(&Git::at(project.root().as_std_path()), &run_dir)?;
         ProtectedFiles::forget(&run_dir)?;
-        return Ok(restored.into_iter().map(Finding::Note).collect());
+        return Ok(restored.into_iter().map(Diagnosis::Note).collect());
     }
     Ok(Vec::new())
 }
@@ -228,7 +228,7 @@ impl Preflight {
         &mut self,
         env: &Env,
         repo: &Repo,
-        of_client: Vec<Finding>,
+        of_client: Vec<Diagnosis>,
     ) -> Result<(), Failure> {
         self.outline(&env.get("PATH").unwrap_or_default())?;
         let (uncommitted, problems) = (self.look_at_tree(repo)?, self.problems_beside_checks);

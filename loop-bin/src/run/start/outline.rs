@@ -14,10 +14,11 @@ use crate::exit::Failure;
 use crate::forge::find_forge;
 use crate::here;
 use crate::record::RunRecord;
+use crate::run::attempt::verify::Verifier;
 use crate::saved;
 use crate::terminal::{counted, dollars, in_words};
 use board::Waiting;
-use ralph_project::finding::Finding;
+use ralph_project::diagnosis::Diagnosis;
 use work_copy::doors;
 
 /// How many pull requests of stories are listed.
@@ -28,7 +29,7 @@ impl Preflight {
     pub(super) fn outline(&mut self, path: &str) -> Result<(), Failure> {
         let Config { run, agent, verify, limits, .. } = &self.config;
         let is_planning = run.mode == Mode::Planning;
-        let good = Finding::Good;
+        let good = Diagnosis::Good;
         let mut findings = vec![good(format!("project {}", self.project.root()))];
         if is_planning {
             findings.push(good("planning: the agent only writes the plan".to_owned()));
@@ -37,7 +38,7 @@ impl Preflight {
             let lines =
                 here::story_lines(plan).into_iter().map(|line| format!("\n         {line}"));
             findings.push(good(stories(plan) + &lines.collect::<String>()));
-            findings.extend(here::warnings(plan).into_iter().map(Finding::Note));
+            findings.extend(here::warnings(plan).into_iter().map(Diagnosis::Note));
         }
         let model = match agent.model.as_str() {
             "" => String::new(),
@@ -58,10 +59,10 @@ impl Preflight {
         };
         for check in verify.commands.iter().map(|check| one_line(check)) {
             let took = took(&check).unwrap_or_default();
-            findings.push(Finding::Later(format!("check `{check}`{took}")));
+            findings.push(Diagnosis::Later(format!("check `{check}`{took}")));
         }
         if verify.commands.is_empty() && !is_planning {
-            findings.push(Finding::Note(
+            findings.push(Diagnosis::Note(
                 "no verify commands are set, so everything lands unchecked".to_owned(),
             ));
         }
@@ -87,17 +88,20 @@ impl Preflight {
         Ok(())
     }
 
-    fn of_verifiers(&self, path: &str) -> Result<Vec<Finding>, Failure> {
-        let found = self.verifiers.iter().map(|verifier| verifier.before(self, path));
+    fn of_verifiers(&self, path: &str) -> Result<Vec<Diagnosis>, Failure> {
+        let Self { project, config, plan, .. } = self;
+        let of = |verifier: &&dyn Verifier| verifier.before(project, config, plan.as_ref(), path);
+        let found = self.verifiers.iter().map(of);
         Ok(found.collect::<Result<Vec<_>, _>>()?.concat())
     }
 
-    fn sandbox(&self) -> Vec<Finding> {
+    fn sandbox(&self) -> Vec<Diagnosis> {
         let doors = &self.workspace.doors;
         let words = format!("sandbox {}", doors::in_words(&self.config));
-        let is_on = if doors.are_sandboxed() { Finding::Good(words) } else { Finding::Note(words) };
+        let is_on =
+            if doors.are_sandboxed() { Diagnosis::Good(words) } else { Diagnosis::Note(words) };
         let missing = doors.missing().into_iter().map(|path| {
-            Finding::Note(format!(
+            Diagnosis::Note(format!(
                 "{path} in [sandbox] write does not exist, so it cannot be written; create it first"
             ))
         });
@@ -105,7 +109,7 @@ impl Preflight {
     }
 
     /// The forge for pull requests of stories, if they are wanted. Story branches are not the user's.
-    fn forge(&self) -> Vec<Finding> {
+    fn forge(&self) -> Vec<Diagnosis> {
         let LoopSettings { story, branch, .. } = &self.config.run;
         let (root, git) = (self.project.root(), self.workspace.source.git());
         let find = || {
@@ -113,11 +117,11 @@ impl Preflight {
             forge.request_of(root, REQUESTS).map(drop)
         };
         let missing = if story.is_empty() { find().err() } else { None };
-        missing.map(|failure| Finding::Problem(failure.to_string())).into_iter().collect()
+        missing.map(|failure| Diagnosis::Problem(failure.to_string())).into_iter().collect()
     }
 
     /// Lists stories with pull requests, whose work is not on the target yet.
-    fn requested(&self, past: &mut RunHistory) -> Result<Option<Finding>, Failure> {
+    fn requested(&self, past: &mut RunHistory) -> Result<Option<Diagnosis>, Failure> {
         let LoopSettings { story, fleet, .. } = &self.config.run;
         let is_other = !story.is_empty() || !fleet.is_empty();
         let Some(plan) = self.plan.as_ref().filter(|_| !is_other) else { return Ok(None) };
@@ -134,18 +138,18 @@ impl Preflight {
         let named = first_few(&requests, REQUESTS_NAMED);
         if self.config.finish.pr == PullRequests::Story {
             let text = format!("in pull requests already: {named}");
-            return Ok((!requests.is_empty()).then_some(Finding::Note(text)));
+            return Ok((!requests.is_empty()).then_some(Diagnosis::Note(text)));
         }
         let problem = format!(
             "stories have pull requests whose work is not here ({named}); run `git pull` if they were \
              merged, start with `--pr story` to continue with them, or redo one with \
              `ralph-loop retry`"
         );
-        Ok((!requests.is_empty()).then_some(Finding::Problem(problem)))
+        Ok((!requests.is_empty()).then_some(Diagnosis::Problem(problem)))
     }
 
     /// Work of earlier runs that is not in the user's files, for this target or the last one.
-    fn waiting(&self) -> Result<Vec<Finding>, Failure> {
+    fn waiting(&self) -> Result<Vec<Diagnosis>, Failure> {
         let last = RunRecord::load(&self.run_dir)?.unwrap_or_default();
         let mut found = Vec::new();
         for branch in BTreeSet::from([&self.target.branch, &last.target]) {
@@ -154,15 +158,15 @@ impl Preflight {
             let words =
                 waiting.in_words(last.rebase_problem.as_deref().filter(|_| *branch == last.target));
             found.push(if waiting.is_landed() && *branch == self.target.branch {
-                Finding::Good(words)
+                Diagnosis::Good(words)
             } else if waiting.is_landed() {
                 let here = &self.target.branch;
-                Finding::Note(format!(
+                Diagnosis::Note(format!(
                     "{words}, or start with `--branch {branch}` to continue there; this run begins \
                      on {here}, without that work"
                 ))
             } else {
-                Finding::Note(words)
+                Diagnosis::Note(words)
             });
         }
         Ok(found)

@@ -6,10 +6,10 @@ use ralph_project::config::{Config, Flag, Mode};
 use ralph_project::project::Project;
 use run_history::RunHistory;
 
-use crate::run::verify::Verifiers;
+use crate::run::attempt::verify::Verifiers;
 use board::Board;
 use client::ClientOptions;
-use ralph_project::finding::Finding;
+use ralph_project::diagnosis::Diagnosis;
 use work_copy::Workspace;
 
 /// The examined project.
@@ -24,7 +24,7 @@ pub(crate) struct Preflight {
     pub(crate) workspace: Workspace,
     pub(crate) target: Board,
     pub(crate) options: ClientOptions,
-    pub(crate) findings: Vec<Finding>,
+    pub(crate) findings: Vec<Diagnosis>,
     /// What looks at finished work.
     pub(crate) verifiers: Verifiers,
     /// The forecast for one story.
@@ -43,18 +43,18 @@ impl Preflight {
     }
 
     pub(super) fn note(&mut self, text: String) {
-        self.findings.push(Finding::Note(text));
+        self.findings.push(Diagnosis::Note(text));
     }
 
     pub(super) fn agent_problem(&mut self, text: String) {
         self.problems_beside_checks += 1;
         let is_praise =
-            |it: &Finding| matches!(it, Finding::Good(text) if text.starts_with("agent `"));
+            |it: &Diagnosis| matches!(it, Diagnosis::Good(text) if text.starts_with("agent `"));
         self.findings.retain(|finding| !is_praise(finding));
         self.problem(text);
     }
 
     pub(super) fn problem(&mut self, text: String) {
-        self.findings.push(Finding::Problem(text));
+        self.findings.push(Diagnosis::Problem(text));
     }
 }

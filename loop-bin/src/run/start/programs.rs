@@ -12,8 +12,8 @@ use ralph_core::git::Repo;
 use ralph_core::plan::State;
 use ralph_project::checks::one_line;
 use ralph_project::config::{Config, Flag, Mode};
+use ralph_project::diagnosis::Diagnosis;
 use ralph_project::dialect::Dialect;
-use ralph_project::finding::Finding;
 use ralph_project::install::HOOK_NAMES;
 
 use super::plan_file::find_plan;
@@ -34,7 +34,7 @@ pub(crate) fn hooks_that_fail(
     options: &ClientOptions,
     config: &Config,
     doors: &Doors,
-) -> Result<Vec<Finding>, Failure> {
+) -> Result<Vec<Diagnosis>, Failure> {
     let folder = folder_of_this_program().unwrap_or_default();
     let hooks = HOOK_NAMES.map(|name| folder.join(name)).into_iter();
     let mut findings = Vec::new();
@@ -98,16 +98,16 @@ pub(super) fn look_for_programs(
 }
 
 /// Fallback agents, and agents that open stories name, that are not installed.
-fn other_agents(preflight: &Preflight, path: &str) -> Vec<Finding> {
+fn other_agents(preflight: &Preflight, path: &str) -> Vec<Diagnosis> {
     let open =
         preflight.plan.iter().flat_map(|plan| plan.stories().iter().map(move |it| (plan, it)));
     let open = open.filter(|(_, story)| story.state == State::Open);
     let named = open.filter_map(|(plan, story)| plan.setting(story, "agent"));
     let names: BTreeSet<String> = named.chain(preflight.config.agent.fallback.clone()).collect();
     let trouble = |name: &String| match Dialect::find(name) {
-        None => Some(Finding::Note(format!("`{name}` in the plan is not a known agent"))),
+        None => Some(Diagnosis::Note(format!("`{name}` in the plan is not a known agent"))),
         Some(_) => {
-            trouble_with(OTHER_AGENT, name, preflight.project.root(), path).map(Finding::Problem)
+            trouble_with(OTHER_AGENT, name, preflight.project.root(), path).map(Diagnosis::Problem)
         }
     };
     names.iter().filter_map(trouble).collect()

@@ -10,10 +10,10 @@ use ralph_project::under_way::Attempt;
 
 use crate::exit::Failure;
 use crate::record::Outcome;
+use crate::run::attempt::verify::{Work, verify};
 use crate::run::attempt::{Job, Passed, Stopped, commit, lay_over, prepare_copy};
 use crate::run::decide::WorkEnd;
 use crate::run::state::Conductor;
-use crate::run::verify::{Work, verify};
 use crate::terminal::counted;
 use board::Advance;
 use board::saved::{self, Account};

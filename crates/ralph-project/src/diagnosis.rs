@@ -2,7 +2,7 @@
 
 /// A finding and, if something is wrong, what to do about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Finding {
+pub enum Diagnosis {
     /// All is well.
     Good(String),
     /// What a run will do, but was not tried yet.
@@ -13,7 +13,7 @@ pub enum Finding {
     Problem(String),
 }
 
-impl Finding {
+impl Diagnosis {
     /// Returns whether it prevents a run from starting.
     pub fn is_problem(&self) -> bool {
         matches!(self, Self::Problem(_))

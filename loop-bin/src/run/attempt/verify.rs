@@ -4,16 +4,17 @@
 use std::path::PathBuf;
 
 use ralph_base::state::RunDir;
+use ralph_core::plan::Plan;
 use ralph_project::checks::{Check, CheckContext, CheckRules, run_checks};
-use ralph_project::finding::Finding as StartFinding;
+use ralph_project::config::Config;
+use ralph_project::diagnosis::Diagnosis;
 use ralph_project::project::Project;
 use ralph_project::under_way::Attempt;
 use ralph_project::verification::{Finding, Grade};
 
-use super::attempt::{Job, Stopped, Used};
-use super::decide::WorkEnd;
-use super::start::Preflight;
+use super::{Job, Stopped, Used};
 use crate::exit::Failure;
+use crate::run::decide::WorkEnd;
 use work_copy::git_output::listed;
 use work_copy::{Staged, Start, Workspace};
 
@@ -22,8 +23,14 @@ pub(crate) trait Verifier: std::fmt::Debug + Sync {
     /// Its name in findings.
     fn name(&self) -> &'static str;
 
-    /// What there is to say about it before the first story. `path` is where programs are found.
-    fn before(&self, _: &Preflight, _path: &str) -> Result<Vec<StartFinding>, Failure> {
+    /// What there is to say about it before the first story. Programs are found in the given path.
+    fn before(
+        &self,
+        _: &Project,
+        _: &Config,
+        _: Option<&Plan>,
+        _: &str,
+    ) -> Result<Vec<Diagnosis>, Failure> {
         Ok(Vec::new())
     }
 
