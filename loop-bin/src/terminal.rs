@@ -18,9 +18,12 @@ pub(crate) use scene::{Glimpse, Scene, Worker};
 pub(crate) use screen::Redrawn;
 pub(crate) use view::View;
 
-/// Prints a line. A closed pipe is no error.
+/// Prints a line. A closed pipe is no error. Texts of a plan or an agent may be in it, so what would
+/// command the terminal is left out.
 pub(crate) fn say(line: impl AsRef<str>) {
-    let _ = writeln!(io::stdout().lock(), "{}", line.as_ref());
+    let is_text = |c: &char| !c.is_control() || matches!(c, '\n' | '\t');
+    let line: String = line.as_ref().chars().filter(is_text).collect();
+    let _ = writeln!(io::stdout().lock(), "{line}");
 }
 
 /// Prints text that has its own line ends.

@@ -16,6 +16,8 @@ use std::ffi::OsString;
 
 use camino::Utf8PathBuf;
 
+use crate::linux;
+
 /// The variable behind [`Env::workspace`].
 pub const WORKSPACE: &str = "RALPH_WORKSPACE";
 
@@ -69,14 +71,22 @@ impl Env {
         value.filter(|value| !value.is_empty())
     }
 
-    /// Returns an environment with the wanted variables only, copied in one pass: each lookup of
+    /// Returns an environment with the wanted variables only, found in one pass: each lookup of
     /// one of many names would scan the whole environment.
     pub fn those(&self, is_wanted: impl Fn(&str) -> bool) -> Self {
+        let started_with = || {
+            let bytes = linux::environment()?;
+            let entries = bytes.split(|byte| *byte == 0).filter_map(|one| str::from_utf8(one).ok());
+            let pairs = entries.filter_map(|entry| entry.split_once('='));
+            let wanted = pairs.filter(|(name, _)| is_wanted(name));
+            Some(wanted.map(|(name, value)| (name.to_owned(), value.to_owned())).collect())
+        };
         let wanted = |(name, value): (OsString, OsString)| {
             let name = name.into_string().ok().filter(|name| is_wanted(name))?;
             Some((name, value.into_string().ok()?))
         };
-        let process = || std::env::vars_os().filter_map(wanted).collect();
+        let copied = || std::env::vars_os().filter_map(wanted).collect();
+        let process = || started_with().unwrap_or_else(copied);
         Self { vars: Some(self.vars.clone().unwrap_or_else(process)) }
     }
 

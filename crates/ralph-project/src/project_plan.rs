@@ -54,7 +54,7 @@ fn of_spec_tools(root: &Utf8Path) -> Vec<Utf8PathBuf> {
         let entries = root.join(folder).read_dir_utf8().into_iter().flatten().flatten();
         let folders = entries.filter(|entry| entry.file_name() != "archive");
         let mut plans: Vec<_> = folders.map(|entry| entry.path().join("tasks.md")).collect();
-        plans.sort();
+        plans.sort_unstable();
         plans
     };
     let mut plans = ["specs", ".kiro/specs", "openspec/changes"].map(below).concat();
@@ -93,7 +93,7 @@ pub fn beside(root: &Utf8Path, plan: &Utf8Path) -> Vec<Utf8PathBuf> {
 fn files_below(folder: &Utf8Path) -> Vec<Utf8PathBuf> {
     let entries = folder.read_dir_utf8().into_iter().flatten().flatten();
     let mut paths: Vec<Utf8PathBuf> = entries.map(Utf8DirEntry::into_path).collect();
-    paths.sort();
+    paths.sort_unstable();
     let files = |path: Utf8PathBuf| {
         if path.is_dir() && !path.is_symlink() { files_below(&path) } else { vec![path] }
     };

@@ -244,7 +244,11 @@ impl Policy {
         for path in &paths.flat_map(named).collect::<Vec<_>>() {
             let place = below(&at, path);
             let is_closed = request.read_only.iter().any(|folder| place.starts_with(folder));
-            if is_closed || request.is_own(&place) || request.is_above_a_folder(&place) {
+            if is_closed
+                || request.is_own(&place)
+                || request.is_above_a_folder(&place)
+                || request.holds_programs(&place)
+            {
                 continue;
             }
             if path.ends_with('/') {
@@ -267,6 +271,12 @@ impl Request<'_> {
     /// attempt created to get one.
     fn is_own(&self, path: &Utf8Path) -> bool {
         [self.copy, self.tmp, self.state].iter().any(|folder| path.starts_with(folder))
+    }
+
+    /// Whether a path contains a folder of the `PATH`: what an attempt puts there, others would run.
+    fn holds_programs(&self, path: &Utf8Path) -> bool {
+        let folders = self.env.get("PATH").map(String::as_str).unwrap_or_default().split(':');
+        folders.map(Utf8Path::new).any(|folder| folder.starts_with(path))
     }
 
     /// Whether a path contains the home folder, the copy or a read-only folder.

@@ -202,6 +202,16 @@ fn a_folder_inside_a_writable_folder_needs_no_rule() {
 }
 
 #[test]
+fn a_folder_with_programs_that_others_run_is_not_writable() {
+    let vars = [("GEM_HOME", "/home/dev/gems"), ("PIP_CACHE_DIR", "/home/dev/tools")];
+    assert!(has(&policy(&vars, |_| {}).write, "/home/dev/tools"));
+    let path = ("PATH", "/home/dev/tools/bin:/home/dev/gems/bin:/usr/bin");
+    let policy = policy(&[vars[0], vars[1], path], |_| {});
+    assert!(!has(&policy.write, "/home/dev/tools"));
+    assert!(has(&policy.write, "/home/dev/gems/gems") && !has(&policy.write, "/home/dev/gems/bin"));
+}
+
+#[test]
 fn a_policy_survives_serialization() {
     let mut policy = policy(&[], |request| request.agent = Some("claude"));
     (policy.create, policy.of_agents, policy.withheld) = Default::default();

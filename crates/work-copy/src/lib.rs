@@ -57,7 +57,7 @@ pub use import::{Imported, bring, import, name_of_discarded};
 use known::{Files, Known};
 pub use linked_back::{linked_by_environment, linked_by_files};
 use ralph_project::failure::Failure;
-pub use remove::remove_all;
+pub use remove::{make_readable, remove_all};
 pub use repository::{adopt, copy_index};
 pub use setup::{changed_by_setup, is_used, needs_setup, set_up, withheld};
 pub use source::{Source, text_path};

@@ -105,7 +105,7 @@ pub(super) fn remove_pipes(folder: &Path, is_git: bool, all: bool) -> bool {
 
 /// Restores our own permissions on everything in a folder, whatever an agent removed; returns
 /// whether any were missing.
-pub(super) fn make_readable(path: &Path) -> bool {
+pub fn make_readable(path: &Path) -> bool {
     let Ok(metadata) = fs::symlink_metadata(path) else { return false };
     let (mode, is_folder) = (metadata.permissions().mode(), metadata.is_dir());
     let wanted = if is_folder { 0o700 } else { 0o600 };

@@ -6,7 +6,6 @@ use jiff::Timestamp;
 use ralph_base::fault;
 use ralph_base::listing::named_files;
 use ralph_base::state::{self, Event};
-use ralph_core::git::Checkpoint;
 use ralph_core::plan::State;
 use ralph_project::config::PullRequests;
 use ralph_project::progress::{ProgressEntry, ProgressStatus};
@@ -18,6 +17,7 @@ use super::attempt::{Facts, Left, Passed, refused_in, report_findings, rollbacks
 use super::decide::Finish;
 use super::scripts;
 use super::state::{Conductor, UnderWay};
+use super::take_over::clear_own;
 use crate::exit::Failure;
 use crate::record::Outcome;
 use crate::saved::{self, Account};
@@ -338,10 +338,7 @@ pub(super) fn forget(run: &mut Conductor, work: &UnderWay) -> Result<(), Failure
     run.slot(work.slot)?.work = None;
     let desk = run.desk(work.slot)?;
     let (state, dir) = (desk.state(), &desk.dir);
-    Checkpoint::clear(state)?;
-    for file in [state.current_story(), state.claim()] {
-        state::remove_if_there(file)?;
-    }
+    clear_own(state)?;
     // Before the attempt's own file, because after a kill the next start cleans up only where it finds one.
     if !run.slots.iter().any(|slot| slot.work.is_some()) {
         state::remove_if_there(run.context.state().current_story())?;

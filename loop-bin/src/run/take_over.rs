@@ -7,7 +7,7 @@ use ralph_base::secrets::mask;
 use ralph_base::state::{self, Journal, OnTheWay, Record, RunDir, StateDir, beneath};
 use ralph_project::strikes::append_failures;
 use run_history::LOOP;
-use work_copy::remove_all;
+use work_copy::{make_readable, remove_all};
 
 /// Merges what is new since the last call. An attempt can write anything to its folder: its events are
 /// marked with the run, story and time of `journal`, and those that only the loop may record are dropped.
@@ -61,6 +61,16 @@ pub(super) fn take_over(
         }
     }
     Ok(())
+}
+
+/// Removes the files of an attempt from its state folder, whatever it has made of them.
+pub(super) fn clear_own(state: &StateDir) -> io::Result<()> {
+    let files = [state.checkpoint(), state.current_story(), state.claim()];
+    files.iter().try_for_each(state::remove_if_there).or_else(|_| {
+        let folder = state.claim().parent().map(ToOwned::to_owned).unwrap_or_default();
+        make_readable(folder.as_std_path());
+        files.iter().try_for_each(|file| remove_all(file.as_std_path()))
+    })
 }
 
 /// Removes what an attempt has put in the place of our files and folders.

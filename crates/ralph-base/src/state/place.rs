@@ -94,9 +94,14 @@ impl Place {
         };
         let is_shared = way == OnTheWay::Replace || belongs_to_the_user(below);
         // Every file of a hook comes through here, so nothing is allocated twice.
-        let mut at = PathBuf::with_capacity(top.as_os_str().len() + below.as_os_str().len() + 32);
-        at.push(top);
-        let (mut folder, path) = (None, top.join(below));
+        let begin = || {
+            let length = top.as_os_str().len() + below.as_os_str().len();
+            let mut path = PathBuf::with_capacity(length + "/proc/self/fd/12345".len());
+            path.push(top);
+            path
+        };
+        let (mut folder, mut at, mut path) = (None, begin(), begin());
+        path.push(below);
         for (index, part) in parts.iter().enumerate() {
             at.push(part);
             let next = match open_folder(&at) {
@@ -256,7 +261,7 @@ pub fn names(folder: impl AsRef<Path>) -> Vec<std::ffi::OsString> {
     let entries = inside.at.parent().and_then(|folder| std::fs::read_dir(folder).ok());
     let mut names: Vec<_> =
         entries.into_iter().flatten().flatten().map(|entry| entry.file_name()).collect();
-    names.sort();
+    names.sort_unstable();
     names
 }
 

@@ -55,7 +55,7 @@ impl RunDir {
         let folders = self.shared.join(WORKERS).read_dir_utf8().into_iter().flatten().flatten();
         let mut names: Vec<Id> =
             folders.filter_map(|folder| Id::parse(folder.file_name()).ok()).collect();
-        names.sort_by_key(|name| (name.as_str().len(), name.as_str().to_owned()));
+        names.sort_unstable_by_key(|name| (name.as_str().len(), name.as_str().to_owned()));
         names.into_iter().map(|name| (name.clone(), self.of_worker(&name))).collect()
     }
 

@@ -22,7 +22,7 @@ pub(super) fn read(bytes: &[u8], options: &Options, tool: Tool) -> Result<Readin
         sections.into_iter().partition(|section| section.is_story(text));
     let mut warnings: Vec<Warning> = others.iter().filter_map(Section::warning).collect();
     loose.extend(others.into_iter().flat_map(|section| section.tasks));
-    loose.sort_by_key(|task| task.item.start);
+    loose.sort_unstable_by_key(|task| task.item.start);
     let (parts, loose): (Vec<Task>, Vec<Task>) =
         loose.into_iter().partition(|task| task.item.nested);
     let mut drafts: Vec<Draft> = stories.into_iter().map(|story| story.draft(text)).collect();
@@ -39,7 +39,7 @@ pub(super) fn read(bytes: &[u8], options: &Options, tool: Tool) -> Result<Readin
         };
         return Err(Error::no_story(line, hint));
     }
-    drafts.sort_by_key(|draft| draft.story.span.start);
+    drafts.sort_unstable_by_key(|draft| draft.story.span.start);
     if tool != Tool::Other {
         spec_tools::add_parts(text, &parts, &mut drafts);
     }

@@ -107,7 +107,7 @@ fn files(folder: &Utf8Path) -> Vec<Utf8PathBuf> {
             }
         }
     }
-    paths.sort();
+    paths.sort_unstable();
     paths
 }
 

@@ -20,7 +20,7 @@ use ralph_project::under_way::Attempt;
 
 use super::{Assignment, Desk, Job, Reporter};
 use crate::exit::Failure;
-use crate::run::take_over::sweep;
+use crate::run::take_over::{clear_own, sweep};
 use crate::saved::SavedAttempt;
 use crate::terminal::in_words;
 use client::path_of_agent;
@@ -44,6 +44,7 @@ pub(super) fn begin(
         desk.copy.doors.remove_tmp();
     }
     desk.copy.doors.open()?;
+    clear_own(desk.state())?;
     sweep(desk.state())?;
     let start = Start::of(attempt);
     prepare_copy(job, &mut desk.copy, start)?;

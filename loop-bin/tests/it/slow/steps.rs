@@ -74,6 +74,17 @@ fn a_step_moves_files_between_folders() {
 }
 
 #[test]
+fn a_state_folder_that_an_attempt_spoils_stops_no_other() {
+    let stage = Stage::new("works", ONE);
+    let spoil = "cat >/dev/null; cd \"$RALPH_STATE_DIR\"; for name in .checkpoint claim.json; do \
+                 rm -f $name; mkdir $name; touch $name/x; chmod 000 $name; done; chmod 000 .";
+    let ran = stage.run(&["--agent", spoil, "--verify", "true", "--attempts", "2"]);
+    ran.ended(8).says("US-001 is blocked");
+    stage.run(&["retry", "US-001"]).ended(0);
+    stage.run(&["--agent", "cat >/dev/null; echo x >x.txt", "--verify", "true"]).ended(0);
+}
+
+#[test]
 fn a_killed_loop_takes_every_step_along() {
     let stage = Stage::new("works", ONE);
     let note = hidden(stage.note_path("check").as_str());
