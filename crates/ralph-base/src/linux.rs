@@ -148,7 +148,7 @@ fn texts(path: &Path) -> Vec<Vec<u8>> {
 /// them to find a few takes ten times as long. `None` on other systems.
 pub(crate) fn environment() -> Option<Vec<u8>> {
     let mut bytes = Vec::with_capacity(16 * 1024);
-    let mut file = std::fs::File::open("/proc/self/environ").ok()?;
+    let mut file = std::fs::OpenOptions::new().read(true).open("/proc/self/environ").ok()?;
     file.read_to_end(&mut bytes).ok()?;
     Some(bytes)
 }
