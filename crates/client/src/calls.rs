@@ -88,7 +88,7 @@ impl Calls {
             let (_, call) = self.open.remove(at);
             let is_error = part.get("is_error").and_then(Value::as_bool) == Some(true);
             let why = refusal(part.get("content")).filter(|_| is_error);
-            unjudged.result(id, why.as_deref());
+            unjudged.result(why.as_deref());
             let Some(why) = why else { continue };
             self.refused.push(RefusedCall { call: call.clone(), why });
             last = Some(call);

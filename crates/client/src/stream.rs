@@ -114,9 +114,15 @@ impl Stream {
         self.count.totals(self.tokens, self.cost_usd)
     }
 
-    /// Returns how many calls ran although a hook gave no verdict.
-    pub fn unguarded_calls(&self) -> usize {
-        self.unjudged.of_calls(self.calls.count)
+    /// Returns how many calls ran although a hook of ours gave no verdict; `is_passed` is whether the run
+    /// brought our hooks.
+    pub fn unguarded_calls(&self, is_passed: bool) -> usize {
+        self.unjudged.of_calls(self.calls.count, is_passed)
+    }
+
+    /// Returns whether no hook will judge the next call either.
+    pub fn is_unguarded_for_good(&self, is_passed: bool) -> bool {
+        self.unjudged.is_lasting(self.calls.count, is_passed)
     }
 
     fn does(&mut self, what: String) {

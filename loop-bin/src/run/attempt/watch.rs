@@ -165,6 +165,7 @@ fn watch(
     let (state, attempt) = (desk.state().clone(), &course.attempt);
     let shown_by_output = LazyCell::new(|| Unhooked::new(job, desk, attempt));
     let unhooked = |seen: &Stream| (seen.calls.count > 0).then(|| &*shown_by_output);
+    let is_passed = context.agent_of(attempt).1.brings_hooks();
     let watch = Supervision {
         deadline,
         waited: &waited,
@@ -173,7 +174,7 @@ fn watch(
         awaits_work: &|seen| {
             last_stop(&state, seen.session.as_deref()) == Some(StopStatus::Working)
         },
-        forbids: &|seen| unguarded(seen).or_else(|| unhooked(seen)?.forbidden(seen)),
+        forbids: &|seen| unguarded(seen, is_passed).or_else(|| unhooked(seen)?.forbidden(seen)),
         ..supervision(context)
     };
     let mailbox = Mailbox::at(desk.state().mailbox());
@@ -183,9 +184,8 @@ fn watch(
     let turn = live.session.watch(&watch, Some(&mailbox), &mut |seen| {
         show(job, seen, &mut shown);
         has_waited.set(waited(seen));
-        if seen.unguarded_calls() > 0 && !is_warned.replace(true) {
-            let (story, said) = (&job.key.story, &seen.unjudged.said);
-            job.reporter.warn(format!("{story}: a call ran unguarded: {said}"));
+        if seen.unjudged.notice.is_some() && !is_warned.replace(true) {
+            warn_of_hook(job, seen, is_passed);
         }
         unhooked(seen).inspect(|agent| agent.note_tests(seen));
         if looked.is_none_or(|looked| looked.elapsed() >= LOOKS_EVERY) {
@@ -198,7 +198,8 @@ fn watch(
     fault::point("loop.agent-ended");
     let (seen, took) = (live.session.seen(), begun.elapsed());
     unhooked(&seen).inspect(|agent| agent.note_tests(&seen));
-    facts.unguarded = said_unguarded(&seen).or(facts.unguarded.take());
+    let unguarded = said_unguarded(&seen, is_passed);
+    facts.unguarded = unguarded.or(facts.unguarded.take());
     let tokens = seen.tokens.saturating_sub(live.tokens());
     live.book(&job.key, tokens);
     *facts.duration.get_or_insert_default() += took;
@@ -228,17 +229,25 @@ fn watched(turn: Turn, seen: &Stream, used: Used, live: LiveAgent, desk: &mut De
     }
 }
 
+/// Warns of a hook that gave no verdict.
+fn warn_of_hook(job: &Job, seen: &Stream, is_passed: bool) {
+    let is_ours = seen.unguarded_calls(is_passed) > 0;
+    let what = if is_ours { "a call ran unguarded" } else { "a hook that is not ours fails" };
+    let said = seen.unjudged.notice.as_deref().unwrap_or_default();
+    job.reporter.warn(format!("{}: {what}: {said}", job.key.story));
+}
+
 /// What is said of calls that no hook judged.
-fn said_unguarded(seen: &Stream) -> Option<String> {
-    let calls = counted(seen.unguarded_calls(), "call", "calls");
-    let said = &seen.unjudged.said;
-    (seen.unguarded_calls() > 0).then(|| format!("unguarded for {calls}: {said}"))
+fn said_unguarded(seen: &Stream, is_passed: bool) -> Option<String> {
+    let count = seen.unguarded_calls(is_passed);
+    let said = seen.unjudged.notice.as_ref().filter(|_| count > 0)?;
+    Some(format!("unguarded for {}: {said}", counted(count, "call", "calls")))
 }
 
 /// Why an agent must be ended whose client says that hooks judge nothing any more.
-fn unguarded(seen: &Stream) -> Option<RunEnd> {
-    let said = &seen.unjudged.said;
-    seen.unjudged.is_lasting().then(|| RunEnd::Unguarded(said.clone()))
+fn unguarded(seen: &Stream, is_passed: bool) -> Option<RunEnd> {
+    let said = said_unguarded(seen, is_passed).unwrap_or_else(|| seen.unjudged.said.clone());
+    seen.is_unguarded_for_good(is_passed).then_some(RunEnd::Unguarded(said))
 }
 
 /// The agent's last message.

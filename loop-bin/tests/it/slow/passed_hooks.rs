@@ -122,7 +122,7 @@ fn an_agent_is_ended_if_no_hook_judges_it() {
     let result = r#"{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t","is_error":true,"content":"PreToolUse:Bash hook error: [/x/ralph-pre-tool --run]: failed; blocking because onFailure is \"block\""}]}}"#;
     let call = r#"{"type":"assistant","message":{"id":"m","content":[{"type":"tool_use","id":"t","name":"Bash","input":{"command":"ls"}}]}}"#;
     let notice = r#"{"type":"system","subtype":"informational","content":"A hook gave no usable answer","tag":"hook_no_verdict","hook_no_verdict":{"hook_event":"PreToolUse","tool_use_id":"t","timed_out":false}}"#;
-    let heard = r#"echo s >"$RALPH_STATE_DIR/working-session""#;
+    let heard = r#"mkdir -p "$RALPH_STATE_DIR/state"; echo s >"$RALPH_STATE_DIR/state/working-session""#;
     let stage = stage_with(&HOOKS);
     let lines = format!("{call}\n{result}\n").repeat(3);
     let client = |lines: &str, end: &str| {
@@ -137,12 +137,23 @@ fn an_agent_is_ended_if_no_hook_judges_it() {
     assert_eq!(stage.note("calls").lines().count(), 3);
     assert!(stage.plan().contains("- [ ] US-001"), "no attempt was counted");
 
-    let stage = stage_with(&HOOKS);
     let end =
         "echo done >one.txt; echo '{\"type\":\"result\",\"is_error\":false,\"result\":\"Done.\"}'";
     let lines = format!("{call}\n{notice}\n");
+    // What the client runs although a hook failed, a hook of somebody else's has failed for.
+    let stage = stage_with(&HOOKS);
     stage.repo.scratch().script("bin/claude", &client(&lines, end));
     let ran = run(&stage, DEFAULT, &[], "2.1.325");
+    ran.ended(0).says("US-001: a hook that is not ours fails: A hook gave no usable answer");
+    assert!(!ran.out.contains("unguarded"), "{}", ran.out);
+    // Hooks that are installed need not refuse anything.
+    let stage = stage_with(&HOOKS);
+    stage.repo.scratch().script("bin/claude", &client(&lines, end));
+    let hook = r#"{"type":"command","command":"/gone/ralph-pre-tool"}"#;
+    let settings = format!(r#"{{"hooks":{{"PreToolUse":[{{"hooks":[{hook}]}}]}}}}"#);
+    stage.repo.write(".claude/settings.json", settings);
+    let agent = format!("{DEFAULT} --settings '{{}}'");
+    let ran = run(&stage, &agent, &[], "2.1.325");
     ran.ended(0).says("US-001: a call ran unguarded: A hook gave no usable answer");
     ran.says("unguarded for 1 call");
     run(&stage, DEFAULT, &["status"], "2.1.325").ended(0).says("unguarded for 1 call");
