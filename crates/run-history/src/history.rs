@@ -11,6 +11,7 @@ use ralph_core::plan::{Plan, State, StoryCounts};
 use crate::forecast::{CostSum, Forecast, price};
 use crate::run::{Attempt, LOOP, NoteKind, Run, SESSIONS, is_called};
 use crate::saved::{SavedAttempt, all};
+use crate::{Needs, Review};
 
 /// The prefix of the branches on which stories land before they become pull requests.
 pub const REQUESTS: &str = "ralph-pr/";
@@ -285,6 +286,19 @@ impl RunHistory {
             } += 1;
         }
         counts
+    }
+
+    /// Returns the states of the stories that a run landed, by name, as its report has them.
+    pub fn landed_states(
+        &self,
+        run: &Run,
+        needs: &Needs,
+        review: &Review,
+    ) -> BTreeMap<String, &'static str> {
+        let is_blocked = |key: &StoryKey| needs.stories.iter().any(|story| story.key == *key);
+        let state = |key| if is_blocked(key) { "blocked" } else { review.state_of(key) };
+        let landed = run.landed().into_iter();
+        landed.map(|one| (self.name(run, &one.key), state(&one.key))).collect()
     }
 
     /// Returns the display name of a story: its id, with the plan if there are several.

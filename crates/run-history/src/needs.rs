@@ -66,6 +66,11 @@ impl Review {
         self.stories.iter().find(|(story, ..)| story == key).map_or("", |(.., why)| why)
     }
 
+    /// Returns the state of a story that landed, by the name that it has everywhere.
+    pub(crate) fn state_of(&self, key: &StoryKey) -> &'static str {
+        if self.of(key).is_empty() { "done" } else { "to review" }
+    }
+
     /// Returns a line for each reason, with its stories.
     pub fn story_lines(&self) -> Vec<String> {
         let mut by_why: BTreeMap<&str, Vec<&str>> = BTreeMap::new();

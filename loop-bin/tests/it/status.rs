@@ -38,6 +38,19 @@ fn status_shows_the_story_the_attempt_and_the_activity() {
     let ran = stage.run(&["status"]);
     ran.says("complete: 2 done, 2 to review, 0 open; nothing needs you");
     assert!(!ran.out.contains("Now  "), "{}", ran.out);
+    let json = |args: &[&str]| -> serde_json::Value {
+        serde_json::from_str(&stage.run(args).out).unwrap()
+    };
+    let (status, report) = (json(&["status", "--json"]), json(&["report", "--json"]));
+    let in_report = report["stories"].as_array().unwrap();
+    let in_report = in_report.iter().map(|story| (&story["story"], &story["state"]));
+    for (story, state) in in_report {
+        assert_eq!(
+            (state, &status["landed"][story.as_str().unwrap()]),
+            (&"to review".into(), state)
+        );
+    }
+    assert_eq!(status["to_review"], 2);
     assert!(!stage.exists(".git/ralph/live.json"));
 }
 

@@ -161,7 +161,7 @@ impl Sources<'_> {
             part.state = "under way";
         } else if let Some((attempt, id)) = landed {
             self.review.of(key).clone_into(&mut part.why);
-            part.state = if part.why.is_empty() { "done" } else { "to review" };
+            part.state = self.review.state_of(key);
             part.done = true;
             part.worker.clone_from(&attempt.worker);
             part.commit = id.chars().take(8).collect();

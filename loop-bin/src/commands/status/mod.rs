@@ -3,6 +3,7 @@
 mod lines;
 mod watch;
 
+use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use askama::Template;
@@ -108,6 +109,8 @@ struct LastRun {
     sandbox: Option<String>,
     /// How many landed stories should be reviewed.
     to_review: usize,
+    /// The stories that landed, each `done`, `to review` or, if reopened, `blocked`.
+    landed: BTreeMap<String, &'static str>,
     /// What is worth a second look.
     review: Vec<String>,
 }
@@ -172,6 +175,7 @@ impl Status {
                 last_reason: newest.reason.clone(),
                 sandbox: run.sandbox.clone(),
                 to_review: review.stories.len(),
+                landed: history.landed_states(run, &needs, &review),
                 review: review.lines(),
                 ending: newest.ending(false),
             }
