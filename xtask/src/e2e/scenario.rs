@@ -104,6 +104,8 @@ pub(super) struct Turn {
     refuse: Option<(u16, String, String)>,
     /// A usage limit that ends in this many seconds.
     limit: Option<u64>,
+    /// The same, once: some agents wait for its end themselves.
+    obeyed: Option<u64>,
     /// Whether the key is refused.
     wrong_key: bool,
     /// Another call in the same turn.
@@ -172,6 +174,8 @@ impl Turn {
             Answer::refused(*status, kind, text).with_header("x-should-retry", "false")
         } else if let Some(seconds) = self.limit {
             Answer::usage_limit(seconds).with_header("x-should-retry", "false")
+        } else if let Some(seconds) = self.obeyed {
+            Answer::usage_limit(seconds)
         } else if self.wrong_key {
             Answer::wrong_key()
         } else {
