@@ -48,7 +48,7 @@ pub(crate) fn run_loop(
 pub(crate) fn end_with_task(env: &Env) -> bool {
     let started_by = getppid();
     if started_by_task(env).is_some() {
-        std::thread::spawn(move || {
+        let _ = std::thread::Builder::new().spawn(move || {
             while getppid() == started_by {
                 std::thread::sleep(PULSE);
             }

@@ -11,6 +11,7 @@ use camino::Utf8Path;
 use jiff::Timestamp;
 use nix::sys::signal::{Signal as Sent, kill};
 use nix::unistd::Pid;
+use ralph_base::fault;
 use ralph_base::supervised::{Door, patiently};
 use ralph_project::client::SCRUBBED_VARS;
 use ralph_project::mailbox::{Mailbox, Question};
@@ -205,16 +206,17 @@ impl Session {
         (prompt, earlier): (&str, Totals),
         log: Log,
     ) -> io::Result<Self> {
+        fault::start()?;
         let mut child = patiently(|| spawn(line, root, vars, door))?;
-        if let (Some(mut stdin), prompt) = (child.stdin.take(), prompt.to_owned()) {
-            // In a separate thread: an agent that does not read must not block us, and it is not an
-            // error if it exits without reading everything.
-            let write = move || drop(stdin.write_all(prompt.as_bytes()));
-            std::thread::Builder::new().spawn(write)?;
-        }
         let seen = Arc::new(Mutex::new(Stream::of_agent_in(root.as_str(), earlier)));
-        let ticks = follow(&mut child, log, &seen)?;
-        Ok(Self { child, is_frozen: false, seen, ticks })
+        match feed(&mut child, prompt).and_then(|()| follow(&mut child, log, &seen)) {
+            Ok(ticks) => Ok(Self { child, is_frozen: false, seen, ticks }),
+            Err(error) => {
+                // Nobody would see what it does.
+                end_at_once(&mut child)?;
+                Err(error)
+            }
+        }
     }
 
     /// Returns what was seen so far.
@@ -323,6 +325,14 @@ impl Supervision<'_> {
     }
 }
 
+/// Writes the prompt in a separate thread: an agent that does not read must not block us, and it is not an
+/// error if it exits without reading everything.
+fn feed(child: &mut Child, prompt: &str) -> io::Result<()> {
+    let (Some(mut stdin), prompt) = (child.stdin.take(), prompt.to_owned()) else { return Ok(()) };
+    let write = move || drop(stdin.write_all(prompt.as_bytes()));
+    std::thread::Builder::new().spawn(write).map(drop)
+}
+
 fn follow(child: &mut Child, log: Log, seen: &Arc<Mutex<Stream>>) -> io::Result<Receiver<()>> {
     let (tick, ticks) = mpsc::sync_channel(1);
     let log = Arc::new(Mutex::new(log));
@@ -346,7 +356,12 @@ fn end_everything(keeper: &mut Child, watch: &Supervision<'_>) -> io::Result<()>
             return Ok(());
         }
     }
-    let _ = kill(pid, Sent::SIGQUIT);
+    end_at_once(keeper)
+}
+
+/// Has the keeper kill everything that the agent started.
+fn end_at_once(keeper: &mut Child) -> io::Result<()> {
+    let _ = kill(Pid::from_raw(keeper.id().cast_signed()), Sent::SIGQUIT);
     if keeper.wait_timeout(KEEPER_GRACE)?.is_none() {
         keeper.kill()?;
         keeper.wait()?;

@@ -49,7 +49,7 @@ impl Interrupts {
         }
         let mut signals = Signals::new(wanted)?;
         let heard = interrupts.clone();
-        std::thread::spawn(move || {
+        std::thread::Builder::new().spawn(move || {
             for signal in signals.forever().filter(|signal| !MEANINGLESS.contains(signal)) {
                 let none = 0;
                 let _ =
@@ -57,7 +57,7 @@ impl Interrupts {
                 heard.count.fetch_add(1, Ordering::SeqCst);
                 INTERRUPTS.fetch_add(1, Ordering::SeqCst);
             }
-        });
+        })?;
         Ok(interrupts)
     }
 

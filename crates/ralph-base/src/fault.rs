@@ -3,7 +3,8 @@
 //!
 //! Nothing happens unless `RALPH_INTERNAL__FAULT` is set: `<point>` or `<point>:<n>` kills the
 //! process when it reaches that point for the n-th time; `write:<n>` makes the n-th write of state
-//! fail as on a full disk, and `writes:<n>` that one and all after it. Without the variable, a
+//! fail as on a full disk, and `writes:<n>` that one and all after it; `start:<n>` makes the n-th start of
+//! an agent fail as on a machine without room for another process. Without the variable, a
 //! point costs one read of a cached value.
 
 use std::io;
@@ -65,6 +66,13 @@ pub(crate) fn write() -> io::Result<()> {
     let from_now_on = fault.count("writes").is_some_and(|left| left <= 1);
     let full = io::ErrorKind::StorageFull;
     if once || from_now_on { Err(io::Error::new(full, "made to fail on purpose")) } else { Ok(()) }
+}
+
+/// Marks the start of an agent; fails if that fault was requested.
+pub fn start() -> io::Result<()> {
+    let is_due = FAULT.as_ref().and_then(|fault| fault.count("start")) == Some(1);
+    let full = io::Error::new(io::ErrorKind::WouldBlock, "made to fail on purpose");
+    if is_due { Err(full) } else { Ok(()) }
 }
 
 /// Sends SIGKILL to this process through the shell: an `abort` leaves different traces, and the

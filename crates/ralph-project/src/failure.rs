@@ -57,6 +57,14 @@ impl Failure {
         })
     }
 
+    /// Returns whether the machine had no room for another process or thread.
+    pub fn is_for_want_of_room(&self) -> bool {
+        chain(self.error()).any(|error| {
+            let io = error.downcast_ref::<io::Error>();
+            io.is_some_and(|error| error.kind() == io::ErrorKind::WouldBlock)
+        })
+    }
+
     fn error(&self) -> &(dyn Error + 'static) {
         match self {
             Self::Error(error) | Self::Usage(error) | Self::Locked(error) | Self::Away(error) => {

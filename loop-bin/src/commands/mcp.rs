@@ -62,7 +62,7 @@ fn run(env: &Env) -> Result<ExitCode, Failure> {
     let (interrupts, cancelled) = (Interrupts::listen()?, Cancelled::default());
     let (sender, messages) = mpsc::channel();
     let seen = Arc::clone(&cancelled);
-    std::thread::spawn(move || read(&seen, &sender));
+    std::thread::Builder::new().spawn(move || read(&seen, &sender))?;
     while interrupts.signal().is_none() {
         let message = match messages.recv_timeout(PULSE) {
             Ok(Ok(message)) => message,

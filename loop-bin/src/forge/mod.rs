@@ -6,6 +6,7 @@ use std::io::Write;
 use std::process::Stdio;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread::Builder;
 use std::time::{Duration, Instant};
 
 use camino::Utf8Path;
@@ -300,15 +301,16 @@ impl Forge {
         let is_over = || begun.elapsed() > PATIENCE || INTERRUPTS.load(Ordering::SeqCst) > signals;
         let output = std::thread::scope(|scope| {
             // A program need not read its input.
-            scope.spawn(|| stdin.map(|mut stdin| stdin.write_all(input.as_bytes())));
-            scope.spawn(move || {
+            let write = || stdin.map(|mut stdin| stdin.write_all(input.as_bytes()));
+            Builder::new().spawn_scoped(scope, write)?;
+            Builder::new().spawn_scoped(scope, move || {
                 while end.recv_timeout(PULSE) == Err(RecvTimeoutError::Timeout) {
                     if is_over() {
                         supervised::signal("KILL", &[group]);
                         return;
                     }
                 }
-            });
+            })?;
             let output = child.wait_with_output();
             drop(has_ended);
             output

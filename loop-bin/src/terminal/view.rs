@@ -123,7 +123,8 @@ impl View {
             let live = Live { screen, scene, spinner, is_shown, is_quit, keys };
             let live = Arc::new(Mutex::new(live));
             let weak = Arc::downgrade(&live);
-            std::thread::spawn(move || {
+            // Without room for a thread, lines are printed all the same.
+            let _ = std::thread::Builder::new().spawn(move || {
                 while let Some(live) = weak.upgrade() {
                     if locked(&live).is_shown {
                         locked(&live).draw(&[]);
@@ -144,7 +145,7 @@ impl View {
         let Some(key_by_key) = KeyByKey::begin() else { return self };
         locked(live).keys = Some((key_by_key, Keys::default()));
         let weak = Arc::downgrade(live);
-        std::thread::spawn(move || {
+        let _ = std::thread::Builder::new().spawn(move || {
             // In the background there are no keys, and reading would suspend the run.
             let _ = SigSet::from(Signal::SIGTTIN).thread_block();
             for key in io::stdin().lock().bytes() {

@@ -31,7 +31,7 @@ use ralph_project::under_way::Attempt;
 use ralph_project::verification::Finding;
 
 use super::context::Context;
-use super::decide::{Allowance, WorkEnd};
+use super::decide::{Allowance, Trouble, WorkEnd, waits};
 use crate::exit::Failure;
 use crate::saved::SavedAttempt;
 use crate::terminal::{Glimpse, Tone};
@@ -96,6 +96,17 @@ pub(super) enum Task {
     Leave { goodbye: String },
     /// Release the paused agent.
     Release { goodbye: String },
+}
+
+impl Task {
+    /// The limits of the agent that it starts or sends on.
+    fn budget(&self) -> Option<Budget> {
+        match self {
+            Self::Work(assignment) => Some(assignment.budget),
+            Self::SendBack { budget, .. } => Some(*budget),
+            _ => None,
+        }
+    }
 }
 
 /// Where the work to check is.
@@ -326,10 +337,16 @@ impl Reporter {
 
 /// Performs one task of an attempt.
 pub(super) fn attempt(job: &Job, mut desk: Desk, mut course: Course, task: Task) -> Done {
-    let ended = match perform(job, &mut desk, &mut course, task) {
-        Ok(ended) => Ok(ended),
-        Err(Stopped::Work(end)) => Ok(Ended::Failed(end)),
-        Err(Stopped::Failure(failure)) => Err(failure),
+    let budget = task.budget();
+    let ended = match (perform(job, &mut desk, &mut course, task), budget) {
+        (Ok(ended), _) => Ok(ended),
+        (Err(Stopped::Work(end)), _) => Ok(Ended::Failed(end)),
+        // Nothing is wrong with the story, and no other agent has more room.
+        (Err(Stopped::Failure(failure)), Some(budget)) if failure.is_for_want_of_room() => {
+            let patience = work::patience(job, Budget { may_switch: false, ..budget });
+            Ok(Ended::Failed(waits(patience, Trouble::NoRoom(failure.to_string()))))
+        }
+        (Err(Stopped::Failure(failure)), _) => Err(failure),
     };
     Done { desk, course, ended }
 }

@@ -13,7 +13,9 @@ use super::watch::{self, Watched, last_stop, set_phase, unmet};
 use super::{Assignment, Budget, Course, Desk, Ended, Job, Left, Stopped};
 use crate::exit::Failure;
 use crate::record::Outcome;
-use crate::run::decide::{Allowance, Judged, WorkEnd, judge, last_test_run, without_changes};
+use crate::run::decide::{
+    Allowance, Judged, Patience, WorkEnd, judge, last_test_run, without_changes,
+};
 use crate::terminal::counted;
 use client::{AgentRun, SessionSoFar};
 use work_copy::in_place::restore_protected;
@@ -113,10 +115,7 @@ fn conclude(
         took: facts.duration.unwrap_or_default(),
         has_changed: &|| copy.looks_changed(base, ours),
         allowance: budget.allowance,
-        limits: &context.config.limits,
-        time_left: context.time_left(),
-        quota_streak: budget.quota_streak,
-        may_switch: budget.may_switch,
+        patience: patience(job, budget),
         signal: context.interrupts.signal(),
     });
     facts.claimed = claim.as_ref().is_some_and(|claim| claim.status == ClaimStatus::Success);
@@ -139,6 +138,13 @@ fn conclude(
     // From here on, the next run keeps the work even after a crash.
     set_phase(desk, attempt, Phase::Checking)?;
     Ok(())
+}
+
+/// What decides whether the agent's service is waited for.
+pub(super) fn patience(job: &Job, budget: Budget) -> Patience<'_> {
+    let Budget { quota_streak, may_switch, .. } = budget;
+    let time_left = job.context.time_left();
+    Patience { limits: &job.context.config.limits, time_left, quota_streak, may_switch }
 }
 
 /// Determines the agent's changes to the plan. In place, restores the user's plan and everything else
@@ -339,10 +345,7 @@ pub(super) fn plan(
         took: facts.duration.unwrap_or_default(),
         has_changed: &|| left != before,
         allowance,
-        limits: &context.config.limits,
-        time_left: context.time_left(),
-        quota_streak: 0,
-        may_switch: false,
+        patience: patience(job, Budget::default()),
         signal: context.interrupts.signal(),
     });
     Ok(Ended::Planned { before, left, end })

@@ -70,12 +70,18 @@ pub(crate) struct Judged<'a> {
     /// Whether it changed any file.
     pub(crate) has_changed: &'a dyn Fn() -> bool,
     pub(crate) allowance: Allowance,
+    pub(crate) patience: Patience<'a>,
+    pub(crate) signal: Option<Signal>,
+}
+
+/// What decides whether a service is waited for.
+#[derive(Clone, Copy)]
+pub(crate) struct Patience<'a> {
     pub(crate) limits: &'a Limits,
     pub(crate) time_left: Option<Duration>,
     pub(crate) quota_streak: u32,
     /// Whether another agent can take over at a usage limit.
     pub(crate) may_switch: bool,
-    pub(crate) signal: Option<Signal>,
 }
 
 /// The reason for which the work does not go on to the checks, if any.
@@ -157,23 +163,24 @@ fn ended_badly(judged: &Judged<'_>, run: &AgentRun) -> Option<WorkEnd> {
         Refusal::Key => return Some(WorkEnd::Impossible(denied(run))),
         Refusal::Full => return None,
     };
-    Some(waits(judged, trouble))
+    Some(waits(judged.patience, trouble))
 }
 
 /// Waits for the service, or ends the run if that would take too long.
-fn waits(judged: &Judged<'_>, trouble: Trouble) -> WorkEnd {
-    let (limits, reset) = (judged.limits, trouble.reset());
+pub(crate) fn waits(patience: Patience<'_>, trouble: Trouble) -> WorkEnd {
+    let Patience { limits, time_left, quota_streak, may_switch } = patience;
+    let reset = trouble.reset();
     let left = reset.map(|reset| reset.saturating_sub(Timestamp::now().as_second()));
     let wait = Duration::from_secs(u64::try_from(left.unwrap_or(0)).unwrap_or(0));
-    let most = judged.time_left.map_or(LONGEST_WAIT, |left| left.min(LONGEST_WAIT));
+    let most = time_left.map_or(LONGEST_WAIT, |left| left.min(LONGEST_WAIT));
     let patience = Duration::from_secs(limits.wait_for_service.0);
-    let is_patient = pause_of(&trouble, 0, judged.quota_streak + 1, patience).is_some();
-    if judged.may_switch {
+    let is_patient = pause_of(&trouble, 0, quota_streak + 1, patience).is_some();
+    if may_switch {
         WorkEnd::Quota(trouble)
     } else if limits.wait_for_quota && wait > most {
         let wait = seconds(wait);
         WorkEnd::Spent(format!("usage limit reached; it resets in {wait}, too late for this run"))
-    } else if judged.quota_streak >= MOST_WAITS {
+    } else if quota_streak >= MOST_WAITS {
         let later = "start again later to continue";
         WorkEnd::Spent(format!("requests still refused after {MOST_WAITS} waits; {later}"))
     } else if !is_patient {
@@ -208,7 +215,7 @@ fn reported_badly(judged: &Judged<'_>, run: &AgentRun) -> Option<WorkEnd> {
     if (is_error || run.exit_code() != Some(0)) && has_done_nothing(judged, run) {
         let is_unreached = words(run).chain(last_words(run)).any(Refusal::is_unreachable);
         return Some(if is_unreached {
-            waits(judged, Trouble::Unreachable(unreached(run)))
+            waits(judged.patience, Trouble::Unreachable(unreached(run)))
         } else {
             WorkEnd::AgentFailed(own_failure(run))
         });
@@ -323,10 +330,7 @@ mod tests {
             took: Duration::ZERO,
             has_changed: &|| true,
             allowance: Allowance::default(),
-            limits,
-            time_left: None,
-            quota_streak: 0,
-            may_switch: false,
+            patience: Patience { limits, time_left: None, quota_streak: 0, may_switch: false },
             signal: None,
         }
     }
@@ -357,8 +361,10 @@ mod tests {
         let seen = Stream { rejected: Some(None), ..Stream::default() };
         let run = AgentRun { end: RunEnd::Exited(ExitStatus::from_raw(256)), seen };
         let limits = Limits::default();
-        let after =
-            |quota_streak| judge(&Judged { run: Some(&run), quota_streak, ..judged(&limits) });
+        let after = |quota_streak| {
+            let patience = Patience { quota_streak, ..judged(&limits).patience };
+            judge(&Judged { run: Some(&run), patience, ..judged(&limits) })
+        };
         assert_eq!(after(MOST_WAITS - 1), Some(WorkEnd::Quota(Trouble::Limit(None))));
         assert!(matches!(after(MOST_WAITS), Some(WorkEnd::Spent(_))));
     }

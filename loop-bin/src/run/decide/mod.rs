@@ -8,7 +8,7 @@ mod step;
 mod stream_verdict;
 
 pub(crate) use finish::{Ending, Finish};
-pub(crate) use judge::{Judged, WorkEnd, judge, without_changes};
+pub(crate) use judge::{Judged, Patience, WorkEnd, judge, waits, without_changes};
 pub(crate) use pause::{Trouble, pause, pause_of};
 pub(crate) use pick::{
     Allowance, Owner, Picked, agent_for, free_agents, limit_reached, pick, pick_only,

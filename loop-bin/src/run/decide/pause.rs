@@ -24,6 +24,8 @@ pub(crate) enum Trouble {
     Down,
     /// The agent does not reach it, in the agent's words.
     Unreachable(String),
+    /// The machine has no room for the agent's process, in the system's words.
+    NoRoom(String),
 }
 
 impl Trouble {
@@ -37,6 +39,7 @@ impl Trouble {
             Self::Limit(_) => "usage limit reached".to_owned(),
             Self::Down => "the agent's service is down".to_owned(),
             Self::Unreachable(why) => format!("the agent does not reach its service ({why})"),
+            Self::NoRoom(why) => format!("this machine cannot start the agent now ({why})"),
         }
     }
 }
@@ -49,7 +52,7 @@ pub(crate) fn pause_of(
     streak: u32,
     patience: Duration,
 ) -> Option<Duration> {
-    if !matches!(trouble, Trouble::Unreachable(_)) {
+    if !matches!(trouble, Trouble::Unreachable(_) | Trouble::NoRoom(_)) {
         return Some(pause(trouble.reset(), now, streak));
     }
     let waited: Duration = (1..streak.min(MOST_STEPS)).map(|step| pause(None, now, step)).sum();

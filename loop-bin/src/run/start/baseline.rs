@@ -75,10 +75,10 @@ pub(crate) fn examine_copy(
     let (sender, reports) = mpsc::channel();
     let reporter = Reporter { slot: 0, prefix: String::new(), reports: sender };
     std::thread::scope(|scope| {
-        let prepared = scope.spawn(|| {
+        let prepared = std::thread::Builder::new().spawn_scoped(scope, || {
             let reporter = reporter;
             prepare((config, stop), &reporter, copy, start, "")
-        });
+        })?;
         for (_, report) in reports {
             match report {
                 Report::Line(tone, text) => view.toned(tone, text),

@@ -231,3 +231,17 @@ fn a_client_that_does_not_start_is_tried_once() {
         assert_eq!((stage.note("calls").as_str(), stage.plan().as_str()), ("call\n", ONE));
     }
 }
+
+/// Nothing is wrong with the story, and soon there is room again.
+#[test]
+fn a_machine_that_cannot_start_the_agent_is_waited_for() {
+    let fault = [("RALPH_INTERNAL__FAULT", "start:1")];
+    let stage = Stage::new("works", ONE);
+    let ran = stage.run_env(&fault, &["--wait-for-service", "2", "--attempts", "1"]);
+    ran.ended(0).says("this machine cannot start the agent now (made to fail on purpose); waiting");
+    ran.says("finished (complete)");
+    let other = Stage::new("works", ONE);
+    let ran = other.run_env(&fault, &["--wait-for-service", "0", "--attempts", "1"]);
+    ran.ended(6).says("this machine cannot start the agent now");
+    assert_eq!(other.plan(), ONE, "no attempt is counted");
+}

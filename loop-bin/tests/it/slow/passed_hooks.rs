@@ -122,7 +122,8 @@ fn an_agent_is_ended_if_no_hook_judges_it() {
     let result = r#"{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t","is_error":true,"content":"PreToolUse:Bash hook error: [/x/ralph-pre-tool --run]: failed; blocking because onFailure is \"block\""}]}}"#;
     let call = r#"{"type":"assistant","message":{"id":"m","content":[{"type":"tool_use","id":"t","name":"Bash","input":{"command":"ls"}}]}}"#;
     let notice = r#"{"type":"system","subtype":"informational","content":"A hook gave no usable answer","tag":"hook_no_verdict","hook_no_verdict":{"hook_event":"PreToolUse","tool_use_id":"t","timed_out":false}}"#;
-    let heard = r#"mkdir -p "$RALPH_STATE_DIR/state"; echo s >"$RALPH_STATE_DIR/state/working-session""#;
+    let heard =
+        r#"mkdir -p "$RALPH_STATE_DIR/state"; echo s >"$RALPH_STATE_DIR/state/working-session""#;
     let stage = stage_with(&HOOKS);
     let lines = format!("{call}\n{result}\n").repeat(3);
     let client = |lines: &str, end: &str| {
