@@ -338,7 +338,7 @@ pub(super) fn forget(run: &mut Conductor, work: &UnderWay) -> Result<(), Failure
     run.slot(work.slot)?.work = None;
     let desk = run.desk(work.slot)?;
     let (state, dir) = (desk.state(), &desk.dir);
-    clear_own(state)?;
+    clear_own(&[state.checkpoint(), state.current_story(), state.claim()])?;
     // Before the attempt's own file, because after a kill the next start cleans up only where it finds one.
     if !run.slots.iter().any(|slot| slot.work.is_some()) {
         state::remove_if_there(run.context.state().current_story())?;

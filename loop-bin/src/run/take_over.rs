@@ -2,7 +2,7 @@
 
 use std::io;
 
-use camino::Utf8Path;
+use camino::{Utf8Path, Utf8PathBuf};
 use ralph_base::secrets::mask;
 use ralph_base::state::{self, Journal, OnTheWay, Record, RunDir, StateDir, beneath};
 use ralph_project::strikes::append_failures;
@@ -63,12 +63,11 @@ pub(super) fn take_over(
     Ok(())
 }
 
-/// Removes the files of an attempt from its state folder, whatever it has made of them.
-pub(super) fn clear_own(state: &StateDir) -> io::Result<()> {
-    let files = [state.checkpoint(), state.current_story(), state.claim()];
+/// Removes files of an attempt from its state folder, whatever it has made of them.
+pub(super) fn clear_own(files: &[Utf8PathBuf]) -> io::Result<()> {
     files.iter().try_for_each(state::remove_if_there).or_else(|_| {
-        let folder = state.claim().parent().map(ToOwned::to_owned).unwrap_or_default();
-        make_readable(folder.as_std_path());
+        let folders = files.iter().filter_map(|file| file.parent());
+        folders.for_each(|folder| _ = make_readable(folder.as_std_path()));
         files.iter().try_for_each(|file| remove_all(file.as_std_path()))
     })
 }

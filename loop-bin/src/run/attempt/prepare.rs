@@ -44,7 +44,7 @@ pub(super) fn begin(
         desk.copy.doors.remove_tmp();
     }
     desk.copy.doors.open()?;
-    clear_own(desk.state())?;
+    clear_own(&[desk.state().checkpoint(), desk.state().claim()])?;
     sweep(desk.state())?;
     let start = Start::of(attempt);
     prepare_copy(job, &mut desk.copy, start)?;
@@ -78,7 +78,6 @@ pub(super) fn begin(
         ProtectedFiles::remember(copy, (plan, Some(progress)))?;
     }
     take_checkpoint(job, desk, attempt)?;
-    state::remove_if_there(desk.state().claim())?;
     fault::point("attempt.begun");
     Ok(before)
 }
