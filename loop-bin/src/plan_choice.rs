@@ -25,10 +25,10 @@ use work_copy::git_output::text_at;
 pub(crate) struct PlanChoice {
     /// The plan to read; defaults to that of the current or last run, or the first one found
     #[arg(long, value_name = "PATH")]
-    plan: Option<String>,
+    pub(crate) plan: Option<String>,
     /// Number of the PRD-N folder to use
     #[arg(long, value_name = "N")]
-    prd: Option<u32>,
+    pub(crate) prd: Option<u32>,
     /// Use the git server that fleet tasks work on, instead of this project
     #[arg(long, value_name = "REMOTE")]
     pub(crate) fleet: Option<String>,
@@ -38,33 +38,6 @@ impl PlanChoice {
     /// Chooses a plan by its path.
     pub(crate) fn of(plan: &Utf8Path) -> Self {
         Self { plan: Some(plan.to_string()), ..Self::default() }
-    }
-
-    /// The choice for a story: the plan in the story's name (`PRD-2/US-001`), or else the plan in which
-    /// the story is blocked.
-    pub(crate) fn for_story(&self, project: &Project, id: &str) -> Result<Self, Failure> {
-        if self.plan.is_some() || self.prd.is_some() {
-            return Ok(self.clone());
-        }
-        let key = StoryKey::parse(id);
-        let named = key.as_ref().and_then(|key| key.plan.strip_prefix("PRD-")?.parse().ok());
-        let (state, options) = (project.own_state(), Options::default());
-        let is_blocked = |number: &u32| {
-            let plan = plan::load(&state.plan(*number), &options).ok();
-            plan.is_some_and(|plan| {
-                plan.story(id).is_some_and(|story| story.state == State::Blocked)
-            })
-        };
-        let blocked: Vec<u32> = state.prd_numbers().into_iter().filter(is_blocked).collect();
-        if named.is_none() && blocked.len() > 1 {
-            let choices: Vec<String> =
-                blocked.iter().map(|number| format!("`PRD-{number}/{id}`")).collect();
-            return Err(Failure::because(format!(
-                "{id} is blocked in several plans; name one of {}",
-                choices.join(", ")
-            )));
-        }
-        Ok(Self { plan: None, fleet: None, prd: named.or_else(|| blocked.first().copied()) })
     }
 
     /// The settings for reading that plan.

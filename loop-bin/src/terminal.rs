@@ -2,8 +2,8 @@
 
 mod keys;
 mod lines;
-mod scene;
-mod screen;
+pub(crate) mod scene;
+pub(crate) mod screen;
 mod view;
 mod width;
 
@@ -12,10 +12,9 @@ use std::io::{self, Write};
 pub(crate) use keys::Asked;
 pub(crate) use lines::Tone;
 pub(crate) use run_history::words::{
-    clock, counted, dollars, in_words, local_time, printable, printable_lines, seconds,
+    clock, counted, dollars, in_words, printable, printable_lines, seconds,
 };
-pub(crate) use scene::{Glimpse, Scene, Worker};
-pub(crate) use screen::Redrawn;
+pub(crate) use scene::{Glimpse, Worker};
 pub(crate) use view::View;
 
 /// Prints a line. A closed pipe is no error. Texts of a plan or an agent may be in it, so what would

@@ -9,7 +9,8 @@ use ralph_core::git::Git;
 use ralph_core::plan::{Plan, State};
 
 use super::Subcommand;
-use crate::boards::fleet::{address, enter, named};
+use crate::boards::fleet::server::address;
+use crate::boards::fleet::{enter, named};
 use crate::exit::Failure;
 use crate::here;
 use crate::plan_choice::PlanChoice;

@@ -7,7 +7,8 @@ use clap::Args;
 use ralph_base::env::Env;
 use ralph_base::state::{self, Lock, StoryKey, plan_name};
 use ralph_core::git::{Git, Repo};
-use ralph_core::plan::{Plan, State};
+use ralph_core::plan::{self, Options, Plan, State};
+use ralph_project::project::Project;
 
 use super::Subcommand;
 use crate::boards::fleet::{self, Server};
@@ -47,7 +48,7 @@ impl Retry {
         let (env, server) = &fleet::enter(env, self.choice.fleet.as_deref())?;
         let project = here::project(env)?;
         let first = self.stories.first().map_or("", String::as_str);
-        let config = self.choice.for_story(&project, first)?.config(env, &project)?;
+        let config = for_story(&self.choice, &project, first)?.config(env, &project)?;
         // The plan with the run's work may be on another branch than the checked-out one.
         let counts = plan_with_work(env, &project, &config)?;
         let mut plan = here::plan(&project, env, &config)?;
@@ -172,4 +173,29 @@ fn publish_retry(server: &Server) -> Result<(), Failure> {
     let moved =
         || Failure::because("the branch has just changed on the server; run the command again");
     server.push(&branch)?.then_some(()).ok_or_else(moved)
+}
+
+/// The choice for a story: the plan in the story's name (`PRD-2/US-001`), or else the plan in which
+/// the story is blocked.
+fn for_story(choice: &PlanChoice, project: &Project, id: &str) -> Result<PlanChoice, Failure> {
+    if choice.plan.is_some() || choice.prd.is_some() {
+        return Ok(choice.clone());
+    }
+    let key = StoryKey::parse(id);
+    let named = key.as_ref().and_then(|key| key.plan.strip_prefix("PRD-")?.parse().ok());
+    let (state, options) = (project.own_state(), Options::default());
+    let is_blocked = |number: &u32| {
+        let plan = plan::load(&state.plan(*number), &options).ok();
+        plan.is_some_and(|plan| plan.story(id).is_some_and(|story| story.state == State::Blocked))
+    };
+    let blocked: Vec<u32> = state.prd_numbers().into_iter().filter(is_blocked).collect();
+    if named.is_none() && blocked.len() > 1 {
+        let choices: Vec<String> =
+            blocked.iter().map(|number| format!("`PRD-{number}/{id}`")).collect();
+        return Err(Failure::because(format!(
+            "{id} is blocked in several plans; name one of {}",
+            choices.join(", ")
+        )));
+    }
+    Ok(PlanChoice { plan: None, fleet: None, prd: named.or_else(|| blocked.first().copied()) })
 }

@@ -28,11 +28,11 @@ pub(crate) use detection::{Detected, FoundCommand};
 const TABLE: &str = include_str!("kinds.toml");
 
 /// Detects the commands for the project in this folder.
-pub(crate) fn detect_in(root: &Utf8Path) -> Result<(KindTable, Detected), Failure> {
+pub(crate) fn detect_in(root: &Utf8Path) -> Result<Detected, Failure> {
     let read = |path: &str| fs_err::read_to_string(root.join(path)).ok();
-    let table = toml::from_str(TABLE)?;
+    let table: KindTable = toml::from_str(TABLE)?;
     let found = detection::detect(&table, &Files { paths: paths_below(root), read: &read });
-    Ok((table, found))
+    Ok(found)
 }
 
 /// Adds the detected checks and setup to a run that has none, and reports them. An empty list in the
@@ -52,7 +52,7 @@ pub(crate) fn add_checks(
     let has_checks = is_given("verify.commands");
     let is_unchecked = has_checks && config.verify.commands.is_empty();
     if !is_planning && !is_unchecked {
-        (_, found) = detect_in(project.root())?;
+        found = detect_in(project.root())?;
         if is_given("workspace.setup") || (found.checks.is_empty() && !has_checks) {
             found.setup.clear();
         }

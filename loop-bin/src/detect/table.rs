@@ -7,7 +7,7 @@ use serde::Deserialize;
 /// All known kinds of projects.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct KindTable {
+pub(super) struct KindTable {
     pub(super) kind: Vec<ProjectKind>,
     /// Signs of a test command that watches for changes, and its replacement, if known.
     pub(super) watchers: Vec<(String, String)>,
@@ -15,8 +15,6 @@ pub(crate) struct KindTable {
     pub(super) actions: Vec<(String, String)>,
     /// Programs that only read the code; a second word is needed where they can do more.
     pub(super) linters: Vec<String>,
-    /// Files of other loops, and how to go on from them.
-    pub(crate) neighbours: Vec<(String, String)>,
     pub(super) skip: String,
     pub(super) needs_more: String,
     pub(super) harmless: String,

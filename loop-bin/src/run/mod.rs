@@ -26,7 +26,7 @@ mod notify;
 mod planning;
 mod records;
 mod recover;
-mod scripts;
+pub(crate) mod scripts;
 mod settle;
 pub(crate) mod start;
 mod state;
@@ -44,7 +44,7 @@ use crate::exit::Failure;
 use conductor::conduct;
 pub(crate) use context::journal;
 use decide::Finish;
-pub(crate) use scripts::{folder as script_folder, program};
+pub(crate) use scripts::program;
 use start::Preflight;
 
 /// Runs the loop in a project that has been examined.

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use camino::Utf8PathBuf;
 use jiff::Timestamp;
-use ralph_base::state::RunDir;
 use serde::{Deserialize, Serialize};
 
 use super::width::{columns_of, cut};
@@ -91,11 +90,6 @@ impl Scene {
         let name = |number: u64| if workers > 1 { Some(number.to_string()) } else { None };
         let all = (1..=workers.max(1)).map(|n| Worker { worker: name(n), ..Worker::default() });
         Self { workers: all.collect(), totals: Totals::default() }
-    }
-
-    /// The saved view of a project's loop; `None` if it cannot be read.
-    pub(crate) fn load(run_dir: &RunDir) -> Option<Self> {
-        serde_json::from_slice(&fs_err::read(run_dir.live()).ok()?).ok()
     }
 
     /// The run's totals as one line that fits the terminal.

@@ -28,7 +28,6 @@ pub(crate) const EXTENSIONS: &[Extension] = &[
     ),
     of("loop-bin/src/commands/config.rs", &[(TABLE, "mod config;"), (TABLE, "config::COMMAND,")]),
     of("loop-bin/src/commands/demo", &[(TABLE, "mod demo;"), (TABLE, "demo::COMMAND,")]),
-    of("loop-bin/src/commands/doctor.rs", &[(TABLE, "mod doctor;"), (TABLE, "doctor::COMMAND,")]),
     of(
         "loop-bin/src/commands/explain.rs",
         &[(TABLE, "mod explain;"), (TABLE, "explain::COMMAND,")],
@@ -41,7 +40,6 @@ pub(crate) const EXTENSIONS: &[Extension] = &[
     ),
     of("loop-bin/src/commands/logs.rs", &[(TABLE, "mod logs;"), (TABLE, "logs::COMMAND,")]),
     of("loop-bin/src/commands/mcp.rs", &[(TABLE, "mod mcp;"), (TABLE, "mcp::COMMAND,")]),
-    of("loop-bin/src/commands/plan", &[(TABLE, "mod plan;"), (TABLE, "plan::COMMAND,")]),
     of("loop-bin/src/commands/pr.rs", &[(TABLE, "mod pr;"), (TABLE, "pr::COMMAND,")]),
     of("loop-bin/src/commands/report.rs", &[(TABLE, "mod report;"), (TABLE, "report::COMMAND,")]),
     of("loop-bin/src/commands/retry.rs", &[(TABLE, "mod retry;"), (TABLE, "retry::COMMAND,")]),
@@ -64,13 +62,23 @@ pub(crate) const EXTENSIONS: &[Extension] = &[
 #[cfg(test)]
 const NOT_YET: &[(&str, &str, usize)] = &[
     (
+        "loop-bin/src/commands/doctor.rs",
+        r"mod doctor;|doctor::|\bexamine_copy\b|\btroubles\b|\ball_findings\b|\bend_of\b",
+        14,
+    ),
+    (
+        "loop-bin/src/commands/plan",
+        r"mod plan;|\bplan::COMMAND|\bMOST_ISSUES\b|\bPAGE\b|fn issues|fn prefix",
+        10,
+    ),
+    (
         "loop-bin/src/commands/complete.rs",
         r"mod complete;|\bcomplete::|\bComplete::augment|: Complete\b",
         5,
     ),
     ("loop-bin/src/commands/request_merge.rs", r"\brequest_merge::|\bRequestMerge\b", 4),
     ("loop-bin/src/commands/verified.rs", r"\bverified::|\bVerified\b", 6),
-    ("loop-bin/src/boards/fleet", r"\bfleet\b", 39),
+    ("loop-bin/src/boards/fleet", r"\bfleet\b", 40),
     ("loop-bin/src/boards/requests", r"\brequests::|\bmod requests;|PullRequests::Story", 11),
     ("loop-bin/src/run/notify.rs", r"\bnotify\b|\bnotify_", 10),
     (
@@ -78,7 +86,7 @@ const NOT_YET: &[(&str, &str, usize)] = &[
         r"\bplanning::|mod planning;|Mode::Planning|record\.planning",
         25,
     ),
-    ("loop-bin/src/run/scripts.rs", r"\bscripts::|\bmod scripts;|script_folder", 17),
+    ("loop-bin/src/run/scripts.rs", r"\bscripts::|\bmod scripts;|script_folder", 18),
     ("loop-bin/src/detect", r"\bdetect::|\bmod detect;|add_checks|detect_in", 6),
     ("loop-bin/src/housekeeping.rs", r"\bhousekeeping\b", 5),
 ];

@@ -7,14 +7,14 @@
 //! | `task.rs` | a task: waits, runs the loop, pushes |
 //! | `server.rs` | a clone of the server, attempts and journals |
 
-mod server;
+pub(crate) mod server;
 mod task;
 
 use ralph_base::env::Env;
 
 use crate::exit::Failure;
 use crate::terminal::say;
-pub(crate) use server::{Server, address, has_moved};
+pub(crate) use server::{Server, has_moved};
 pub(crate) use task::{BLOCKED, task};
 
 /// Enters a clone of the server, if one is named, with the journals of all tasks.

@@ -3,6 +3,7 @@
 
 mod config_text;
 
+use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
 use std::process::ExitCode;
 
@@ -18,8 +19,9 @@ use crate::detect::{Detected, FoundCommand, detect_in};
 use crate::example::{PLAN, example_in};
 use crate::exit::Failure;
 use crate::flags::{CLAUDE, agent_names};
+use crate::here;
+use crate::run::scripts::folder as script_folder;
 use crate::terminal::say;
-use crate::{here, run};
 use work_copy::Source;
 use work_copy::carry::lacking;
 
@@ -30,6 +32,9 @@ const SCRIPTS: [(&str, &str); 4] = [
     ("post_iteration", include_str!("templates/post_iteration.sh")),
     ("finished", include_str!("templates/finished.sh")),
 ];
+
+/// What other loops leave in a project, and what becomes of it.
+const NEIGHBOURS: &str = include_str!("neighbours.toml");
 
 /// A helper program for the user's scripts.
 const NOTIFY: &str = include_str!("templates/notify.sh");
@@ -58,7 +63,7 @@ fn set_up(env: &Env, agent: &str) -> Result<ExitCode, Failure> {
     let project = here::project(env)?;
     let (root, state) = (project.root(), project.own_state());
     state.prepare()?;
-    let (table, found) = detect_in(root)?;
+    let found = detect_in(root)?;
     tell(&found);
     write_new(&state.config(), &config_text::config_text(&found, agent), false)?;
     let config = here::config(&project, env, &[])?;
@@ -78,14 +83,15 @@ fn set_up(env: &Env, agent: &str) -> Result<ExitCode, Failure> {
         path.unwrap_or_else(|| state.plan(state.prd_numbers().first().copied().unwrap_or(1)));
     let ready = found.filter(|plan| plan.counts().open > 0 && example_in(plan).is_none());
     // Scripts in our folder would hide those in another tool's folder.
-    let scripts = run::script_folder(state, root);
+    let scripts = script_folder(state, root);
     if scripts == state.lifecycle() {
         for (name, text) in SCRIPTS {
             write_new(&scripts.join(name), text, true)?;
         }
         write_new(&StateDir::custom_programs(&scripts).join("notify"), NOTIFY, true)?;
     }
-    for (path, what) in table.neighbours.iter().filter(|(path, _)| root.join(path).exists()) {
+    let known: BTreeMap<String, Vec<(String, String)>> = toml::from_str(NEIGHBOURS)?;
+    for (path, what) in known.values().flatten().filter(|(path, _)| root.join(path).exists()) {
         say(format!("found    {path}: {what}"));
     }
     if let Ok(repo) = Repo::open(root) {

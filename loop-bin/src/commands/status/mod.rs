@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use askama::Template;
 use clap::Args;
 use ralph_base::env::Env;
+use ralph_base::state::RunDir;
 use ralph_core::git::Repo;
 use ralph_core::plan::StoryCounts;
 use ralph_project::project::Project;
@@ -22,7 +23,8 @@ use crate::here;
 use crate::plan_choice::{PlanChoice, plan_with_work};
 use crate::record::{Pause, RunRecord, holder, run_dir};
 use crate::report::{report_on, situation};
-use crate::terminal::{Scene, say};
+use crate::terminal::say;
+use crate::terminal::scene::Scene;
 
 pub(super) const COMMAND: Subcommand = Subcommand {
     name: "status",
@@ -209,7 +211,7 @@ impl Now {
         let run_dir = run_dir(&repo)?;
         let holder = holder(&run_dir);
         now.running = holder.as_ref().and_then(|held| held.by.as_ref()).map(|by| by.pid);
-        now.now = now.running.and_then(|_| Scene::load(&run_dir));
+        now.now = now.running.and_then(|_| view_of(&run_dir));
         let Some(record) = RunRecord::load(&run_dir)? else { return Ok(now) };
         let stop = fs_err::read_to_string(run_dir.stop_request()).unwrap_or_default();
         now.stopping = holder.is_some() && stop == record.process.run;
@@ -222,4 +224,9 @@ impl Now {
         }
         Ok(now)
     }
+}
+
+/// The saved view of a project's loop; `None` if it cannot be read.
+fn view_of(run_dir: &RunDir) -> Option<Scene> {
+    serde_json::from_slice(&fs_err::read(run_dir.live()).ok()?).ok()
 }

@@ -8,7 +8,8 @@ use askama::Template;
 
 use super::RunStatus;
 use crate::exit::Failure;
-use crate::terminal::{Redrawn, Worker, say};
+use crate::terminal::screen::Redrawn;
+use crate::terminal::{Worker, say};
 
 /// How often the status is read.
 const EVERY: Duration = Duration::from_millis(500);
