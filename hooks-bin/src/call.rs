@@ -14,7 +14,8 @@ use ralph_base::state::{
 use ralph_core::git::{Repo, RepoError};
 use ralph_core::guard::{self, Edit, Facts, Glob};
 use ralph_core::hook::Input;
-use ralph_project::config::Config;
+use ralph_project::config::check::mistake_beside_guard;
+use ralph_project::config::{Config, FindMistake};
 use ralph_project::dialect::Dialect;
 use ralph_project::known_files::KnownFiles;
 use ralph_project::project::Project;
@@ -37,6 +38,8 @@ pub struct Call<'a> {
     pub env: &'a Env,
     /// The agent that sent the input, if it is not Claude Code.
     pub agent: Option<&'static Dialect>,
+    /// What finds a mistake in the settings.
+    pub mistake: FindMistake,
     project: OnceCell<Project>,
     config: OnceCell<Config>,
     story: OnceCell<Option<Id>>,
@@ -50,6 +53,7 @@ impl<'a> Call<'a> {
             input,
             env,
             agent: None,
+            mistake: mistake_beside_guard,
             project: OnceCell::new(),
             config: OnceCell::new(),
             story: OnceCell::new(),
@@ -75,7 +79,7 @@ impl<'a> Call<'a> {
     pub fn config(&self) -> &Config {
         self.config.get_or_init(|| {
             let path = self.project().own_state().config();
-            let (config, error) = Config::load_or_default(&path, self.env);
+            let (config, error) = Config::load_or_default(&path, self.env, self.mistake);
             if let Some(error) = error {
                 self.record("configuration", &error.to_string());
             }

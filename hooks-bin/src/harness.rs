@@ -11,6 +11,7 @@ use std::process::ExitCode;
 use camino::Utf8PathBuf;
 use ralph_base::env::Env;
 use ralph_core::hook::{Decision, Input, Reply, exchange};
+use ralph_project::config::FindMistake;
 use ralph_project::dialect::{Dialect, inputs};
 use ralph_project::failure::with_causes;
 use serde_json::Value;
@@ -31,6 +32,8 @@ pub struct Hook {
     pub events: &'static [&'static str],
     /// The function that decides about a call.
     pub decide: fn(&Call<'_>) -> Result<Decision, Failure>,
+    /// What finds a mistake in the settings.
+    pub mistake: FindMistake,
 }
 
 /// Runs a hook as a program, with the process's arguments and standard input.
@@ -153,7 +156,7 @@ fn decide(
     let below_home = |path: &Utf8PathBuf| Some(env.home()?.join(path.strip_prefix("~").ok()?));
     input.transcript_path = input.transcript_path.map(|path| below_home(&path).unwrap_or(path));
     let mut call = Call::new(hook.name, &input, env);
-    call.agent = agent;
+    (call.agent, call.mistake) = (agent, hook.mistake);
     if !hook.events.contains(&input.event.as_str()) {
         let error = format!("{} does not handle the event `{}`", hook.name, input.event);
         call.record("parsing", &error);

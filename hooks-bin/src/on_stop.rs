@@ -15,6 +15,7 @@ mod session;
 mod stop;
 
 use ralph_core::hook::{BackgroundTask, Decision, Input};
+use ralph_project::config::check;
 use ralph_project::gate::{self, Fill, StopStatus, Who};
 use ralph_project::leftovers::LeftoverKind;
 
@@ -30,6 +31,7 @@ pub const HOOK: Hook = Hook {
     purpose: "Keeps the agent from stopping while work is unfinished, within limits.",
     events: &["Stop", "SubagentStop", "TaskCompleted", "TeammateIdle", "StopFailure", "SessionEnd"],
     decide,
+    mistake: check::mistake_beside_guard,
 };
 
 fn decide(call: &Call<'_>) -> Result<Decision, Failure> {

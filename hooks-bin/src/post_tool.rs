@@ -11,6 +11,7 @@ use ralph_base::state::{self, LastVerdict};
 use ralph_core::guard;
 use ralph_core::hook::{BashResult, Decision};
 use ralph_core::verdict::{Kind, Run, Verdict, judge, test_folders};
+use ralph_project::config::check;
 use shell_reader::{Script, Word};
 
 use crate::call::Call;
@@ -22,6 +23,7 @@ pub const HOOK: Hook = Hook {
     purpose: "Detects failing test runs, and rolls back the attempt after saving it.",
     events: &["PostToolUse", "PostToolUseFailure"],
     decide,
+    mistake: check::mistake_beside_guard,
 };
 
 /// What the agent learns about a test run whose result is unknown.

@@ -5,6 +5,7 @@ use ralph_base::secrets::mask;
 use ralph_base::state::{Event, Id};
 use ralph_core::hook::Decision;
 use ralph_project::checks::one_line;
+use ralph_project::config::check;
 use ralph_project::gate::{LoopState, Reading, StateFile};
 use ralph_project::strikes::{last_failure, lessons};
 use ralph_project::under_way::Attempt;
@@ -18,6 +19,7 @@ pub const HOOK: Hook = Hook {
     purpose: "Records the prompt, and adds what the agent needs to know about the current story.",
     events: &["UserPromptSubmit", "SessionStart", "SubagentStart", "PreCompact"],
     decide,
+    mistake: check::mistake_beside_guard,
 };
 
 /// How many characters of a prompt are recorded.

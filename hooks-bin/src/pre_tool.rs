@@ -11,6 +11,7 @@ use camino::Utf8Path;
 use ralph_base::state::Event;
 use ralph_core::guard::{self, Denial, OwnSessions};
 use ralph_core::hook::Decision;
+use ralph_project::config::check;
 
 use crate::call::Call;
 use crate::harness::{Failure, Hook};
@@ -21,6 +22,7 @@ pub const HOOK: Hook = Hook {
     purpose: "Denies pushes, merges, destructive commands, and edits of files that were not read.",
     events: &["PreToolUse"],
     decide,
+    mistake: check::mistake,
 };
 
 fn decide(call: &Call<'_>) -> Result<Decision, Failure> {

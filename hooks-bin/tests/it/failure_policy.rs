@@ -149,6 +149,7 @@ fn a_hook_that_panics() {
             let empty: Vec<u8> = Vec::new();
             Ok(Decision::Block(format!("{}{}", call.hook, empty[call.input.event.len()])))
         },
+        mistake: |_| None,
     };
     speak(&HOOK, None);
 }
@@ -160,6 +161,7 @@ fn an_error_yields_no_opinion_and_a_record_of_its_causes() {
         purpose: "",
         events: &["Stop"],
         decide: |_| Err(SnapshotError::Io(std::io::Error::other("disk on fire")).into()),
+        mistake: |_| None,
     };
     let project = Scratch::new();
     project.dir(".ralph");

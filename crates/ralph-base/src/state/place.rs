@@ -96,7 +96,8 @@ impl Place {
         // Every file of a hook comes through here, so nothing is allocated twice.
         let begin = || {
             let length = top.as_os_str().len() + below.as_os_str().len();
-            let mut path = PathBuf::with_capacity(length + "/proc/self/fd/12345".len());
+            // Room for the number of an open folder, too.
+            let mut path = PathBuf::with_capacity(length + 32);
             path.push(top);
             path
         };

@@ -8,11 +8,13 @@ use crate::dialect::{AGENTS, Dialect};
 use ralph_core::guard::{Glob, Mistake};
 
 /// Returns the first mistake.
-pub(super) fn mistake(config: &Config) -> Option<Mistake> {
-    empty_check(config)
-        .or_else(|| config.guard.validate().err())
-        .or_else(|| broken_glob(config))
-        .or_else(|| unknown_agent(config))
+pub fn mistake(config: &Config) -> Option<Mistake> {
+    config.guard.validate().err().or_else(|| mistake_beside_guard(config))
+}
+
+/// Returns the first mistake in what concerns more than the guard, whose rules most hooks do not link.
+pub fn mistake_beside_guard(config: &Config) -> Option<Mistake> {
+    empty_check(config).or_else(|| broken_glob(config)).or_else(|| unknown_agent(config))
 }
 
 fn unknown_agent(config: &Config) -> Option<Mistake> {

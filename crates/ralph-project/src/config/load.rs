@@ -34,9 +34,14 @@ impl Config {
     /// Loads the configuration for hooks: always returns one, and the error in the user's, if there
     /// is one. A broken file leaves the defaults in force, because a typo must not disarm a guard.
     /// Tables that no hook needs keep their defaults.
-    pub fn load_or_default(path: &Utf8Path, env: &Env) -> (Self, Option<ConfigError>) {
+    pub fn load_or_default(
+        path: &Utf8Path,
+        env: &Env,
+        mistake: FindMistake,
+    ) -> (Self, Option<ConfigError>) {
+        let found = text_of(path);
         let loaded =
-            text_of(path).and_then(|text| layered::<OfHooks>(path.as_str(), &text, env, &[]));
+            found.and_then(|text| layered::<OfHooks>(path.as_str(), &text, (env, &[]), mistake));
         match loaded {
             Ok(config) => (config, None),
             Err(error) => (Self::default(), Some(error)),
@@ -73,7 +78,7 @@ impl Config {
         env: &Env,
         flags: &[Flag],
     ) -> Result<Self, ConfigError> {
-        let mut config = layered::<Self>(path, text, env, flags)?;
+        let mut config = layered::<Self>(path, text, (env, flags), check::mistake)?;
         config.agent.find_command();
         Ok(config)
     }
@@ -85,12 +90,15 @@ fn text_of(path: &Utf8Path) -> Result<String, ConfigError> {
     String::from_utf8(bytes).map_err(|error| ConfigError::not_text(path.as_str(), &error))
 }
 
+/// Returns the first mistake in settings.
+pub type FindMistake = fn(&Config) -> Option<Mistake>;
+
 /// Merges the layers, and reads those tables that `T` has.
 fn layered<T: DeserializeOwned + Into<Config>>(
     path: &str,
     text: &str,
-    env: &Env,
-    flags: &[Flag],
+    (env, flags): (&Env, &[Flag]),
+    mistake: FindMistake,
 ) -> Result<Config, ConfigError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let in_file = |error| ConfigError::in_file(path, text, &error);
@@ -112,7 +120,7 @@ fn layered<T: DeserializeOwned + Into<Config>>(
         }
     }
     let config = tables.into();
-    match check::mistake(&config) {
+    match mistake(&config) {
         Some(mistake) => Err(located(mistake, path, text, &layers)),
         None => Ok(config),
     }

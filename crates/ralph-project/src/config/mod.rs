@@ -18,7 +18,7 @@
 //! # }
 //! ```
 
-mod check;
+pub mod check;
 mod error;
 mod keys;
 mod load;
@@ -32,7 +32,7 @@ use of_hooks::OfHooks;
 
 pub use error::ConfigError;
 pub use keys::{Key, Kind};
-pub use load::{Flag, as_variable};
+pub use load::{FindMistake, Flag, as_variable};
 pub use schema::schema;
 pub use seconds::Seconds;
 pub use tables::{

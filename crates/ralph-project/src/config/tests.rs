@@ -135,7 +135,8 @@ fn a_hook_checks_only_the_names_of_tables_it_does_not_use() {
     let scratch = test_support::Scratch::new();
     let load = |text: &str| {
         let path = scratch.file("config.toml", text);
-        Config::load_or_default(&path, &Env::of([("RALPH_MODEL", "opus"), ("MAX_ITERATIONS", "7")]))
+        let env = Env::of([("RALPH_MODEL", "opus"), ("MAX_ITERATIONS", "7")]);
+        Config::load_or_default(&path, &env, check::mistake)
     };
     let (config, error) = load("[limits]\nattempts = 2\n\n[stop]\nmax_blocks = 4\n");
     assert_eq!((config.stop.max_blocks, config.run.max_iterations), (4, 7));
