@@ -44,8 +44,8 @@ fn a_rejected_draft_is_kept_and_reported_in_every_case() {
     let stage = Stage::new("works", TWO);
     let unreadable = adding(&format!("printf -- '{}' >>{PLAN}", "- [ ] US-009: Twice\\n"));
     for (agent, more, code) in [
-        (adding("exec sleep 100"), vec!["--timeout", "1", "--grace", "1"], 1),
-        (adding("exec sleep 100"), vec!["--max-duration", "1", "--grace", "1"], 6),
+        (adding("exec sleep 100"), vec!["--timeout", "4", "--grace", "1"], 1),
+        (adding("exec sleep 100"), vec!["--max-duration", "6", "--grace", "1"], 6),
         (adding("exit 1"), vec![], 1),
         (unreadable, vec![], 1),
     ] {
