@@ -17,12 +17,20 @@ pub(crate) use run_history::words::{
 pub(crate) use scene::{Glimpse, Worker};
 pub(crate) use view::View;
 
-/// Prints a line. A closed pipe is no error. Texts of a plan or an agent may be in it, so what would
-/// command the terminal is left out.
+/// Prints a line. A closed pipe is no error. Texts of a plan or an agent may be in it, so of what
+/// commands a terminal only colours are left in.
 pub(crate) fn say(line: impl AsRef<str>) {
-    let is_text = |c: &char| !c.is_control() || matches!(c, '\n' | '\t');
-    let line: String = line.as_ref().chars().filter(is_text).collect();
-    let _ = writeln!(io::stdout().lock(), "{line}");
+    let line = line.as_ref();
+    let is_colour = |at: usize| {
+        let rest = line.get(at..).and_then(|rest| rest.strip_prefix("\u{1b}["));
+        let rest =
+            rest.map(|rest| rest.trim_start_matches(|c: char| c.is_ascii_digit() || c == ';'));
+        rest.is_some_and(|rest| rest.starts_with('m'))
+    };
+    let is_shown =
+        |&(at, c): &(usize, char)| !c.is_control() || matches!(c, '\n' | '\t') || is_colour(at);
+    let shown: String = line.char_indices().filter(is_shown).map(|(_, c)| c).collect();
+    let _ = writeln!(io::stdout().lock(), "{shown}");
 }
 
 /// Prints text that has its own line ends.
