@@ -124,6 +124,11 @@ impl Policy {
     /// Returns the same policy with what can be read now, so that no program that is started with
     /// it has to look for that. What changes its name later is not readable by such programs.
     pub fn looked_up(&self) -> Self {
+        // Where new files appear beside hidden ones, each start has to look.
+        let grows = |path: &Utf8PathBuf| self.write.iter().any(|folder| path.starts_with(folder));
+        if self.hide.iter().chain(&self.judged).any(grows) {
+            return self.clone();
+        }
         let readable = readable::paths(self);
         if readable.iter().any(|path| path.to_str().is_none()) {
             // A policy is handed on as text.
