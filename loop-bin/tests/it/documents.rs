@@ -31,17 +31,26 @@ fn subcommands(help: &str) -> impl Iterator<Item = &str> {
         .filter(|name| *name != "help")
 }
 
+/// Takes out of the program's help the flags that are settings, which another page lists.
+fn without_settings(help: &str) -> (String, &str) {
+    let (before, rest) = help.split_once("\nRun and plan:\n").unwrap();
+    let (settings, after) = rest.split_once("\nExit codes:\n").unwrap();
+    (format!("{before}\nExit codes:\n{after}"), settings)
+}
+
 fn page() -> String {
     let mut page = "# Command line\n\nWhich commands and flags are there?\nThis page is generated \
                     from the program's help; `RALPH_INTERNAL__UPDATE_DOCS=1 cargo test -p ralph-loop` \
-                    updates it.\nEvery command also takes `-h` and `-v`.\n"
+                    updates it.\nEvery command also takes `-h` and `-v`.\nThe flags of a run are its \
+                    settings: [configuration](configuration.md#keys) lists each with its key, its \
+                    variable and its default, and so does `ralph-loop --help`.\n"
         .to_owned();
     let mut section = |title: &str, text: &str| {
         let text: Vec<&str> = text.lines().map(str::trim_end).collect();
         write!(page, "\n## {title}\n\n```text\n{}\n```\n", text.join("\n").trim_end()).unwrap();
     };
     let all = help(&["--help"]);
-    section("ralph-loop", &all);
+    section("ralph-loop", &without_settings(&all).0);
     for name in subcommands(&all) {
         section(&format!("ralph-loop {name}"), &own_help(&help(&[name, "--help"])));
     }
@@ -56,6 +65,21 @@ fn the_page_is_up_to_date() {
     }
     let written = fs_err::read_to_string(&path).unwrap_or_default();
     assert_eq!(written, page(), "run the tests with RALPH_INTERNAL__UPDATE_DOCS=1");
+}
+
+#[test]
+fn flags_that_the_page_leaves_out_are_settings() {
+    let settings = fs_err::read_to_string(fixtures().join("../docs/configuration.md")).unwrap();
+    let all = help(&["--help"]);
+    let flag = Regex::new(r"(?m)^ {2,6}(?:-\w, )?(--[a-z-]+)").unwrap();
+    let left_out: Vec<&str> = flag
+        .captures_iter(without_settings(&all).1)
+        .map(|found| found.get(1).unwrap().as_str())
+        .collect();
+    assert!(left_out.len() > 30, "{left_out:?}");
+    for flag in left_out {
+        assert!(settings.contains(&format!("| `{flag}` |")), "{flag} is in no table");
+    }
 }
 
 #[test]
