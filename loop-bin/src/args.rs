@@ -7,10 +7,10 @@ use ralph_base::env::Env;
 use ralph_project::config::{Flag, PullRequests};
 
 use crate::boards::{fleet, requests};
-use crate::commands::{ALL, Call, PLAN_FILE};
+use crate::commands::{ALL, Call, EXTENSIONS, PLAN_FILE};
 use crate::exit::Failure;
 use crate::flags::given_flags;
-use crate::{here, in_task, run, verifiers};
+use crate::{here, in_task, run};
 
 /// Runs the command that was given.
 pub(crate) fn perform(env: &Env, matches: &ArgMatches) -> Result<ExitCode, Failure> {
@@ -37,7 +37,7 @@ fn start_run(env: &Env, given: &ArgMatches) -> Result<ExitCode, Failure> {
             return fleet::task(env, &config, &flags);
         }
     }
-    let mut preflight = run::start::preflight(env, &flags, verifiers::ALL)?;
+    let mut preflight = run::start::preflight(env, &flags, EXTENSIONS)?;
     preflight.findings.extend(restored);
     if preflight.config.run.dry_run {
         return run::start::dry_run(&preflight);

@@ -13,6 +13,7 @@ mod here;
 mod housekeeping;
 mod in_progress;
 mod in_task;
+mod observers;
 mod plan_choice;
 mod readable;
 mod record;

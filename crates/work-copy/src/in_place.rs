@@ -121,7 +121,8 @@ impl ProtectedFiles {
         paths.extend([StateDir::prompt_beside(plan), StateDir::review_prompt_beside(plan)]);
         let client = root.join(state::CLIENT_FOLDER);
         paths.extend(["settings.json", "settings.local.json"].map(|name| client.join(name)));
-        let (mut folders, mut kept) = (vec![state.lifecycle(), state.verifiers()], Vec::new());
+        let (mut folders, mut kept) =
+            (vec![state.lifecycle(), state.verifiers(), state.observers()], Vec::new());
         let mut moving = BTreeMap::from([(state.failure_context(), None)]);
         if let Ok(git) = Utf8PathBuf::from_path_buf(source.git_dir.clone()) {
             paths.extend(["config.worktree", "commondir"].map(|name| git.join(name)));

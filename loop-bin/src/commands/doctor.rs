@@ -11,9 +11,10 @@ use ralph_base::state;
 use ralph_base::supervised::{self, CheckEnd};
 use ralph_project::config::{Baseline, LoopSettings, Mode};
 
-use super::Subcommand;
+use super::{EXTENSIONS, Subcommand};
 use crate::exit::Failure;
 use crate::flags::RunFlags;
+use crate::here;
 use crate::plan_choice::with_plan_of_run;
 use crate::record::{is_work_left_in, take_lock};
 use crate::run::start::{
@@ -21,7 +22,6 @@ use crate::run::start::{
     troubles,
 };
 use crate::terminal::View;
-use crate::{here, verifiers};
 use board::{Tip, progress_path};
 use client::signals::Interrupts;
 use ralph_project::diagnosis::Diagnosis;
@@ -53,7 +53,7 @@ fn run(env: &Env, Doctor { no_checks, flags }: Doctor) -> Result<ExitCode, Failu
     let with_checks = !no_checks;
     let mut findings = Vec::new();
     let flags = with_plan_of_run(flags.0, &here::project(env)?)?;
-    match preflight(env, &flags, verifiers::ALL) {
+    match preflight(env, &flags, EXTENSIONS) {
         Ok(mut preflight) => {
             findings.extend(all_findings(&preflight)?);
             if !findings.iter().any(Diagnosis::is_problem) {

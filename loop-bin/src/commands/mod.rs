@@ -34,9 +34,14 @@ use ralph_base::env::Env;
 
 use crate::exit::Failure;
 use crate::flags::flags_of_keys;
-use crate::suggest;
+use crate::run::start::Extensions;
 use crate::terminal::say;
+use crate::{observers, suggest, verifiers};
 use client::signals::Interrupts;
+
+/// What every run has beside its kernel.
+pub(crate) const EXTENSIONS: Extensions =
+    Extensions { verifiers: verifiers::ALL, observers: observers::ALL };
 
 /// The name of the argument for the plan.
 pub(crate) const PLAN_FILE: &str = "plan-file";

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use camino::Utf8Path;
 use ralph_base::env::Env;
-use ralph_base::state::{self, Journal, Lock, Marks, RunDir, StateDir, StoryKey, plan_name};
+use ralph_base::state::{self, Echo, Journal, Lock, Marks, RunDir, StateDir, StoryKey, plan_name};
 use ralph_core::plan::{Format, Plan};
 use ralph_project::client::Client;
 use ralph_project::config::{Config, Flag};
@@ -18,6 +18,7 @@ use ralph_project::under_way::Attempt;
 use run_history::{Forecast, LOOP};
 
 use super::attempt::verify::Verifiers;
+use super::observe::Audience;
 use crate::record::RunRecord;
 use crate::terminal::say;
 use client::ClientOptions;
@@ -31,6 +32,9 @@ pub(crate) struct Context {
     pub(crate) config: Config,
     /// What looks at finished work.
     pub(crate) verifiers: Verifiers,
+    /// Who hears of each event, and how.
+    pub(crate) audience: Audience,
+    pub(crate) echo: Option<Echo>,
     /// The forecast for one story.
     pub(crate) forecast: Forecast,
     /// The PATH for programs.
@@ -48,10 +52,24 @@ pub(crate) struct Context {
     pub(crate) _lock: Lock,
 }
 
-/// The journal, marked with a run and a story; with `--json`, its lines are printed too.
+/// Tells each line of the journal to those who listen; with `--json`, it is printed too.
+pub(crate) fn echo(config: &Config, audience: Audience) -> Option<Echo> {
+    let is_printed = config.run.json_events;
+    let is_heard = is_printed || !audience.is_empty();
+    is_heard.then(|| {
+        Echo::new(move |line| {
+            if is_printed {
+                say(String::from_utf8_lossy(line));
+            }
+            audience.iter().for_each(|listener| listener.hear(line));
+        })
+    })
+}
+
+/// The journal, marked with a run and a story.
 pub(crate) fn journal(
     state: &StateDir,
-    config: &Config,
+    echo: Option<Echo>,
     run: &str,
     story: Option<&StoryKey>,
 ) -> Journal {
@@ -61,11 +79,7 @@ pub(crate) fn journal(
         story: story.map(|key| key.story.clone()),
         session: None,
     };
-    let journal = Journal::new(state, LOOP).marked(marks);
-    if !config.run.json_events {
-        return journal;
-    }
-    journal.echoed(|line| say(String::from_utf8_lossy(line)))
+    Journal::new(state, LOOP).marked(marks).echoed(echo)
 }
 
 /// Measures a run's time, including the time before a crash.
@@ -101,7 +115,7 @@ impl Context {
 
     /// The journal, marked with the run and a story.
     pub(crate) fn journal(&self, run: &str, story: Option<&StoryKey>) -> Journal {
-        journal(self.state(), &self.config, run, story)
+        journal(self.state(), self.echo.clone(), run, story)
     }
 
     /// The key of a story in one of the project's plans.

@@ -9,6 +9,7 @@
 //! | landing, and attempts that do not land | `land.rs`, `discard.rs` |
 //! | the attempt itself, in its copy | `attempt/` |
 //! | constants of a run, its clock and journal | `context.rs` |
+//! | who hears of each event | `observe.rs` |
 //! | lifecycle scripts, which agent or a wait, messages to the user, the end | `scripts.rs`, `wait.rs`, `notify.rs`, `wind_up.rs` |
 //! | merging what an attempt's hooks wrote | `take_over.rs` |
 //! | commits without a story | `records.rs` |
@@ -23,6 +24,7 @@ mod discard;
 mod first;
 mod land;
 mod notify;
+pub(crate) mod observe;
 mod planning;
 mod records;
 mod recover;
@@ -42,9 +44,9 @@ use ralph_project::config::Mode;
 
 use crate::exit::Failure;
 use conductor::conduct;
-pub(crate) use context::journal;
+pub(crate) use context::{echo, journal};
 use decide::Finish;
-pub(crate) use scripts::program;
+pub(crate) use scripts::{program, programs_in};
 use start::Preflight;
 
 /// Runs the loop in a project that has been examined.

@@ -161,6 +161,15 @@ pub(crate) fn program(door: &Door, path: &Utf8Path) -> Command {
     shell
 }
 
+/// The executable files of a folder of the user's, and its other files, by name.
+pub(crate) fn programs_in(folder: &Utf8Path) -> (Vec<Utf8PathBuf>, Vec<Utf8PathBuf>) {
+    let entries = folder.read_dir_utf8().into_iter().flatten().flatten();
+    let mut files: Vec<_> = entries.map(|entry| entry.into_path()).collect();
+    files.retain(|path| path.is_file() && !path.file_name().unwrap_or_default().starts_with('.'));
+    files.sort();
+    files.into_iter().partition(|path| client::is_executable(path))
+}
+
 /// Runs a program of the user's in the project, shows its output, and records its end. Each
 /// variable is set as `RALPH_…` and as `FRESHER_…`.
 pub(super) fn supervise(

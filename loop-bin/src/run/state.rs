@@ -359,6 +359,11 @@ impl Conductor {
             self.view.warn(error.to_string());
         }
         self.history.borrow_mut().take(&record);
+        self.context.audience.iter().filter_map(|listener| listener.trouble()).for_each(
+            |trouble| {
+                self.view.warn(trouble);
+            },
+        );
         self.show_counts();
     }
 

@@ -1,17 +1,20 @@
 //! Ends a run: scripts, the last commit of progress and plan, the report, and the last lines.
 
+use std::collections::BTreeSet;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use ralph_base::fault;
+use ralph_base::linux::Process;
 use ralph_base::state::{self, Event, plan_name};
 use ralph_core::git::Repo;
 use ralph_project::checks::one_line;
 use ralph_project::config::{Mode, PullRequests};
 use ralph_project::install::quoted;
 use run_history::{RunHistory, Situation};
+use sandbox::Descendants;
 
 use super::attempt::release;
 use super::choose::report_changes_by_others;
@@ -62,7 +65,7 @@ pub(super) fn finish(mut run: Conductor, finish: Finish) -> ExitCode {
     run_finished(&run, &finish, report.as_deref());
     notify_end(&run, &finish, report.as_deref());
     let interrupts = &run.context.interrupts;
-    sandbox::Descendants::all().end(Duration::from_secs(2), &|| interrupts.count() > 1);
+    sandbox::end(&|| others(&run), Duration::from_secs(2), &|| interrupts.count() > 1);
     let desks = run.slots.iter().filter_map(|slot| slot.desk.as_ref());
     desks.for_each(|desk| desk.copy.doors.remove_tmp());
     fault::point("loop.finishing");
@@ -91,7 +94,22 @@ pub(super) fn finish(mut run: Conductor, finish: Finish) -> ExitCode {
     let reason = finish.reason().map(str::to_owned);
     (run.record.finish, run.record.reason) = (Some(finish.word().to_owned()), reason);
     run.save();
+    for listener in run.context.audience.iter() {
+        listener.end(&|| run.context.interrupts.count() > 1);
+        listener.trouble().iter().for_each(|trouble| run.view.warn(trouble));
+    }
     close(&run, finish, (&history, &situation), report.as_deref())
+}
+
+/// The processes that are left, but for those of observers, who have yet to hear of the end.
+fn others(run: &Conductor) -> Vec<Process> {
+    let pids: Vec<u32> = run.context.audience.iter().map(|listener| listener.pid()).collect();
+    let below = pids.iter().flat_map(|pid| Descendants::of(*pid).living());
+    let spared: BTreeSet<i32> =
+        below.map(|one| one.pid).chain(pids.iter().map(|pid| pid.cast_signed())).collect();
+    let mut living = Descendants::all().living();
+    living.retain(|one| !spared.contains(&one.pid));
+    living
 }
 
 fn show_failure(run: &Conductor, result: Result<(), Failure>) {

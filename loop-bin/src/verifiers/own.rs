@@ -3,7 +3,7 @@
 
 use std::io;
 
-use camino::{Utf8Path, Utf8PathBuf};
+use camino::Utf8Path;
 use ralph_base::listing::one_line;
 use ralph_base::state::RunDir;
 use ralph_core::plan::Plan;
@@ -19,7 +19,7 @@ use crate::exit::Failure;
 use crate::run::attempt::Stopped;
 use crate::run::attempt::verify::{Verifier, Work};
 use crate::run::decide::WorkEnd;
-use crate::run::program;
+use crate::run::{program, programs_in};
 use crate::terminal::Tone;
 
 /// What is said if a verifier gives no reason.
@@ -40,7 +40,7 @@ impl Verifier for Own {
         _: Option<&Plan>,
         _: &str,
     ) -> Result<Vec<Diagnosis>, Failure> {
-        let (programs, others) = files_in(&project.own_state().verifiers());
+        let (programs, others) = programs_in(&project.own_state().verifiers());
         let used = |path| Diagnosis::Good(format!("{path} looks at each story before it lands"));
         let unused = |path| {
             Diagnosis::Note(format!(
@@ -68,7 +68,7 @@ impl Verifier for Own {
         } else {
             context.run_dir.verifiers()
         };
-        let (programs, _) = files_in(&folder);
+        let (programs, _) = programs_in(&folder);
         if programs.is_empty() {
             return Ok(Vec::new());
         }
@@ -85,15 +85,6 @@ impl Verifier for Own {
         work.put_back(&[])?;
         Ok(findings)
     }
-}
-
-/// The executable files of a folder, and the others, by name.
-fn files_in(folder: &Utf8Path) -> (Vec<Utf8PathBuf>, Vec<Utf8PathBuf>) {
-    let entries = folder.read_dir_utf8().into_iter().flatten().flatten();
-    let mut files: Vec<_> = entries.map(|entry| entry.into_path()).collect();
-    files.retain(|path| path.is_file() && !path.file_name().unwrap_or_default().starts_with('.'));
-    files.sort();
-    files.into_iter().partition(|path| client::is_executable(path))
 }
 
 fn copy_folder(from: &Utf8Path, to: &Utf8Path) -> io::Result<()> {

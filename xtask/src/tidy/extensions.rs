@@ -53,6 +53,13 @@ pub(crate) const EXTENSIONS: &[Extension] = &[
         "loop-bin/src/commands/stories.rs",
         &[(TABLE, "mod stories;"), (TABLE, "stories::COMMAND,")],
     ),
+    of(
+        "loop-bin/src/observers/own.rs",
+        &[
+            ("loop-bin/src/observers/mod.rs", "mod own;"),
+            ("loop-bin/src/observers/mod.rs", "&own::Own,"),
+        ],
+    ),
     of("loop-bin/src/commands/tell.rs", &[(TABLE, "mod tell;"), (TABLE, "tell::COMMAND,")]),
     of("loop-bin/src/commands/undo.rs", &[(TABLE, "mod undo;"), (TABLE, "undo::COMMAND,")]),
 ];

@@ -207,6 +207,8 @@ impl StateDir {
         lifecycle: root / LIFECYCLE;
         /// The user's own verifiers.
         verifiers: root / "verifiers";
+        /// The user's own observers.
+        observers: root / "observers";
     }
 
     /// Returns the folder of the user's own programs, which lifecycle scripts call by name.

@@ -1,6 +1,8 @@
 //! The journal: an append-only record of every decision, one JSON object per line.
 
+use std::fmt::{self, Debug, Formatter};
 use std::io;
+use std::sync::Arc;
 
 use camino::Utf8PathBuf;
 
@@ -20,7 +22,26 @@ pub struct Journal {
     path: Utf8PathBuf,
     source: String,
     marks: Marks,
-    echo: Option<fn(&[u8])>,
+    echo: Option<Echo>,
+}
+
+/// What is told of each line.
+#[derive(Clone)]
+pub struct Echo(Arc<Tell>);
+
+type Tell = dyn Fn(&[u8]) + Send + Sync;
+
+impl Echo {
+    /// Returns an echo that calls `tell`.
+    pub fn new(tell: impl Fn(&[u8]) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(tell))
+    }
+}
+
+impl Debug for Echo {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str("Echo")
+    }
 }
 
 /// The session, run and story that a line belongs to, as far as they are known.
@@ -49,10 +70,10 @@ impl Journal {
         Self { marks, ..self }
     }
 
-    /// Returns the journal with each of its lines also passed to `echo`.
+    /// Returns the journal with each of its lines also passed to `echo`, if there is one.
     #[must_use]
-    pub fn echoed(self, echo: fn(&[u8])) -> Self {
-        Self { echo: Some(echo), ..self }
+    pub fn echoed(self, echo: Option<Echo>) -> Self {
+        Self { echo, ..self }
     }
 
     /// Appends one event.
@@ -74,8 +95,8 @@ impl Journal {
     /// Returns a record as a line with every secret masked, and passes it to `echo`.
     fn line(&self, record: &Record) -> io::Result<String> {
         let line = mask_json(&serde_json::to_string(record)?);
-        if let Some(echo) = self.echo {
-            echo(line.as_bytes());
+        if let Some(Echo(tell)) = &self.echo {
+            tell(line.as_bytes());
         }
         Ok(line)
     }

@@ -58,7 +58,7 @@ pub use dir::{
 };
 pub use event::{Event, HookFailure, Record, StopFacts};
 pub use id::{BadId, Id};
-pub use journal::{Journal, Marks, name_of_worker, now, run_and_worker, stamp};
+pub use journal::{Echo, Journal, Marks, name_of_worker, now, run_and_worker, stamp};
 pub use last_verdict::LastVerdict;
 pub use lock::{Held, Holder, Lock, LockError};
 pub use place::{OnTheWay, beneath, names};

@@ -15,8 +15,9 @@ use crate::forge::default_branch;
 use crate::in_task;
 use crate::plan_choice::with_given_up;
 use crate::record::take_lock;
-use crate::run::journal;
+use crate::run::observe::Audience;
 use crate::run::start::name_in_branch;
+use crate::run::{echo, journal};
 use crate::saved::{self, SavedAttempt};
 use board::{forget, is_ancestor, resolve};
 
@@ -342,7 +343,12 @@ impl Requests<'_> {
 
     pub(super) fn append(&self, story: Option<&Story>, event: &Event) -> Result<(), Failure> {
         let key = story.map(|story| self.key(story));
-        let journal = journal(self.project.own_state(), self.config, &self.run, key.as_ref());
+        let journal = journal(
+            self.project.own_state(),
+            echo(self.config, Audience::default()),
+            &self.run,
+            key.as_ref(),
+        );
         Ok(journal.append(event)?)
     }
 }

@@ -12,10 +12,10 @@ use ralph_core::git::Git;
 use ralph_project::config::Flag;
 use ralph_project::install::quoted;
 
-use super::Subcommand;
+use super::{EXTENSIONS, Subcommand};
 use crate::exit::Failure;
+use crate::run;
 use crate::terminal::say;
-use crate::{run, verifiers};
 
 /// The agent: a script that reads the prompt and works on its story.
 const AGENT: &str = include_str!("agent.sh");
@@ -50,7 +50,7 @@ fn run(env: &Env) -> Result<ExitCode, Failure> {
         Flag::new("limits.max_cost_usd", "1"),
     ];
     let env = demo_env(env, &folder, &root);
-    let outcome = run::run(&env, run::start::preflight(&env, &flags, verifiers::ALL)?)?;
+    let outcome = run::run(&env, run::start::preflight(&env, &flags, EXTENSIONS)?)?;
     show_results(&root)?;
     // A blocked story is part of the demo, so it is no error here.
     Ok(if outcome == ExitCode::from(8) { ExitCode::SUCCESS } else { outcome })

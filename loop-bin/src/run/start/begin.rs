@@ -18,12 +18,13 @@ use ralph_project::project_plan;
 use ralph_project::under_way::Attempt;
 use run_history::LOOP;
 
-use super::preflight::Preflight;
+use super::preflight::{Extensions, Preflight};
 use crate::exit::Failure;
 use crate::readable::last_lines;
 use crate::record::{RunRecord, leave_message, run_name, slot_dirs, take_lock};
 use crate::run::attempt::Desk;
-use crate::run::context::{Clock, Context};
+use crate::run::context::{Clock, Context, echo};
+use crate::run::observe::Audience;
 use crate::run::state::{Conductor, Slot};
 use crate::saved;
 use crate::terminal::{Asked, View};
@@ -195,7 +196,8 @@ pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<Conductor, Failur
     let view = View::new(env, &preflight.config.run, preflight.most_workers());
     tell(&preflight.findings, &view)?;
     let Preflight { project, config, run_dir, plan, flags, workspace, target, .. } = preflight;
-    let Preflight { options, mut history, verifiers, .. } = preflight;
+    let Preflight { options, mut history, extensions, .. } = preflight;
+    let Extensions { verifiers, observers } = extensions;
     let interrupts = Interrupts::listen()?;
     let path = match &plan {
         Some(plan) => plan.path().to_owned(),
@@ -217,6 +219,9 @@ pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<Conductor, Failur
     }
     let run = in_task::run_of_task(env).unwrap_or_else(run_name);
     history.follow(&run);
+    let audience = observers.iter().flat_map(|one| one.begin(&project, &run)).collect();
+    let audience = Audience::new(audience);
+    let echo = echo(&config, Audience::clone(&audience));
     let context = Context {
         flags,
         interrupts,
@@ -226,6 +231,8 @@ pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<Conductor, Failur
         forecast: history.forecast(),
         options,
         verifiers,
+        audience,
+        echo,
         others: Mutex::default(),
         project,
         config,

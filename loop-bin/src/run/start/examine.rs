@@ -17,7 +17,7 @@ use ralph_project::under_way::Attempt;
 use run_history::{LOOP, RunHistory};
 
 use super::plan_file::{find_plan, plan_of_attempt};
-use super::preflight::Preflight;
+use super::preflight::{Extensions, Preflight};
 use super::programs::{flaw_in_command, look_for_programs};
 use crate::detect::add_checks;
 use crate::example::example_in;
@@ -25,7 +25,6 @@ use crate::exit::Failure;
 use crate::here;
 use crate::record::{RunRecord, attempts_left, run_dir, take_lock};
 use crate::run::attempt::template;
-use crate::run::attempt::verify::Verifiers;
 use board::{Board, Books, progress_path, resolve};
 use client::ClientOptions;
 use ralph_project::diagnosis::Diagnosis;
@@ -40,7 +39,7 @@ const PLAN_NAME: &str = "{plan}";
 pub(crate) fn preflight(
     env: &Env,
     given: &[Flag],
-    verifiers: Verifiers,
+    extensions: Extensions,
 ) -> Result<Preflight, Failure> {
     let project = here::project(env)?;
     let restored = restore_files(env, &project)?;
@@ -100,7 +99,7 @@ pub(crate) fn preflight(
         options,
         problems_beside_checks: findings.iter().filter(|it| it.is_problem()).count(),
         findings,
-        verifiers,
+        extensions,
         history: RunHistory::default(),
     };
     preflight.look_around(env, &repo, of_client)?;

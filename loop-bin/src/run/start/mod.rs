@@ -16,6 +16,6 @@ pub(super) use begin::desk;
 pub(crate) use begin::start;
 pub(crate) use dry_run::{all_findings, dry_run, end_of, show};
 pub(crate) use examine::{name_in_branch, preflight, restore_files};
-pub(crate) use preflight::Preflight;
+pub(crate) use preflight::{Extensions, Preflight};
 pub(crate) use programs::{hooks_that_fail, trouble_with, troubles};
 pub(crate) use take_waiting::{follow_waiting, take_waiting};

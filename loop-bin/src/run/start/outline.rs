@@ -67,7 +67,7 @@ impl Preflight {
             ));
         }
         if !is_planning {
-            findings.extend(self.of_verifiers(path)?);
+            findings.extend(self.of_extensions(path)?);
         }
         let (top, target) = (self.workspace.top(), &self.target.branch);
         let for_requests = self.config.finish.pr == PullRequests::Story;
@@ -88,11 +88,13 @@ impl Preflight {
         Ok(())
     }
 
-    fn of_verifiers(&self, path: &str) -> Result<Vec<Diagnosis>, Failure> {
-        let Self { project, config, plan, .. } = self;
+    fn of_extensions(&self, path: &str) -> Result<Vec<Diagnosis>, Failure> {
+        let Self { project, config, plan, extensions, .. } = self;
         let of = |verifier: &&dyn Verifier| verifier.before(project, config, plan.as_ref(), path);
-        let found = self.verifiers.iter().map(of);
-        Ok(found.collect::<Result<Vec<_>, _>>()?.concat())
+        let found = extensions.verifiers.iter().map(of);
+        let mut found = found.collect::<Result<Vec<_>, _>>()?.concat();
+        found.extend(extensions.observers.iter().flat_map(|observer| observer.before(project)));
+        Ok(found)
     }
 
     fn sandbox(&self) -> Vec<Diagnosis> {

@@ -7,10 +7,20 @@ use ralph_project::project::Project;
 use run_history::RunHistory;
 
 use crate::run::attempt::verify::Verifiers;
+use crate::run::observe::Observers;
 use board::Board;
 use client::ClientOptions;
 use ralph_project::diagnosis::Diagnosis;
 use work_copy::Workspace;
+
+/// What a run has beside its kernel, as lists.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Extensions {
+    /// What looks at finished work.
+    pub(crate) verifiers: Verifiers,
+    /// What hears of each event.
+    pub(crate) observers: Observers,
+}
 
 /// The examined project.
 pub(crate) struct Preflight {
@@ -25,8 +35,7 @@ pub(crate) struct Preflight {
     pub(crate) target: Board,
     pub(crate) options: ClientOptions,
     pub(crate) findings: Vec<Diagnosis>,
-    /// What looks at finished work.
-    pub(crate) verifiers: Verifiers,
+    pub(crate) extensions: Extensions,
     /// The forecast for one story.
     pub(crate) history: RunHistory,
     /// How many of the problems say nothing about the checks.

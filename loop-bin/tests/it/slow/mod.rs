@@ -16,6 +16,7 @@ mod limits;
 mod links;
 mod nested;
 mod nothing_is_paid_twice;
+mod observers;
 mod odd_starts;
 mod one_bad_act_costs_one_attempt;
 mod own_git;
