@@ -94,11 +94,15 @@ pub(super) fn finish(mut run: Conductor, finish: Finish) -> ExitCode {
     let reason = finish.reason().map(str::to_owned);
     (run.record.finish, run.record.reason) = (Some(finish.word().to_owned()), reason);
     run.save();
+    end_observers(&run);
+    close(&run, finish, (&history, &situation), report.as_deref())
+}
+
+fn end_observers(run: &Conductor) {
     for listener in run.context.audience.iter() {
         listener.end(&|| run.context.interrupts.count() > 1);
         listener.trouble().iter().for_each(|trouble| run.view.warn(trouble));
     }
-    close(&run, finish, (&history, &situation), report.as_deref())
 }
 
 /// The processes that are left, but for those of observers, who have yet to hear of the end.

@@ -18,7 +18,7 @@ use ralph_project::project_plan;
 use ralph_project::under_way::Attempt;
 use run_history::LOOP;
 
-use super::preflight::{Extensions, Preflight};
+use super::preflight::Preflight;
 use crate::exit::Failure;
 use crate::readable::last_lines;
 use crate::record::{RunRecord, leave_message, run_name, slot_dirs, take_lock};
@@ -197,12 +197,9 @@ pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<Conductor, Failur
     tell(&preflight.findings, &view)?;
     let Preflight { project, config, run_dir, plan, flags, workspace, target, .. } = preflight;
     let Preflight { options, mut history, extensions, .. } = preflight;
-    let Extensions { verifiers, observers } = extensions;
     let interrupts = Interrupts::listen()?;
-    let path = match &plan {
-        Some(plan) => plan.path().to_owned(),
-        None => plan_to_write(&project, &config, &flags)?,
-    };
+    let own_path = plan.as_ref().map(|plan| plan.path().to_owned());
+    let path = own_path.map_or_else(|| plan_to_write(&project, &config, &flags), Ok)?;
     // In a clone or another work tree the state's `.gitignore` does not exist yet.
     project.own_state().prepare()?;
     let run_dir = in_place_outside(env, &workspace, run_dir)?;
@@ -210,7 +207,7 @@ pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<Conductor, Failur
     keep_private(&run_dir, project.own_state())?;
     sandbox::adopt_orphans();
     free_what_was_left(&run_dir, &project, &path)?;
-    verifiers.iter().try_for_each(|verifier| verifier.begin(&project, &run_dir))?;
+    extensions.verifiers.iter().try_for_each(|one| one.begin(&project, &run_dir))?;
     let last = RunRecord::load(&run_dir)?;
     let source = workspace.source.clone();
     let mut books = Books::of(&path, &project, &config, &source, &run_dir);
@@ -219,8 +216,7 @@ pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<Conductor, Failur
     }
     let run = in_task::run_of_task(env).unwrap_or_else(run_name);
     history.follow(&run);
-    let audience = observers.iter().flat_map(|one| one.begin(&project, &run)).collect();
-    let audience = Audience::new(audience);
+    let audience = extensions.audience(&project, &run);
     let echo = echo(&config, Audience::clone(&audience));
     let context = Context {
         flags,
@@ -230,7 +226,7 @@ pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<Conductor, Failur
         path: env.get("PATH").unwrap_or_default(),
         forecast: history.forecast(),
         options,
-        verifiers,
+        verifiers: extensions.verifiers,
         audience,
         echo,
         others: Mutex::default(),

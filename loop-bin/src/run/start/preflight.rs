@@ -7,7 +7,7 @@ use ralph_project::project::Project;
 use run_history::RunHistory;
 
 use crate::run::attempt::verify::Verifiers;
-use crate::run::observe::Observers;
+use crate::run::observe::{Audience, Observers};
 use board::Board;
 use client::ClientOptions;
 use ralph_project::diagnosis::Diagnosis;
@@ -20,6 +20,13 @@ pub(crate) struct Extensions {
     pub(crate) verifiers: Verifiers,
     /// What hears of each event.
     pub(crate) observers: Observers,
+}
+
+impl Extensions {
+    /// Begins to observe a run.
+    pub(super) fn audience(&self, project: &Project, run: &str) -> Audience {
+        Audience::new(self.observers.iter().flat_map(|one| one.begin(project, run)).collect())
+    }
 }
 
 /// The examined project.
