@@ -42,6 +42,6 @@ pub use commit::{NewCommit, Refusal, commit, commit_plainly, commit_tree, made_a
 pub use follow::{finish_interrupted, is_interrupted};
 pub use local::{Board, Tip};
 pub use loop_files::{LoopFile, Mark, PlanChanges, PlanFiles};
-pub use message::{Story, UNCHECKED, lints_commits, message};
+pub use message::{Story, lints_commits, message};
 pub use refs::{forget, is_ancestor, resolve};
 pub use waiting::Waiting;

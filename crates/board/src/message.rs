@@ -3,7 +3,7 @@
 
 use camino::Utf8Path;
 use ralph_base::listing::one_line;
-use ralph_project::verification::{CommandFacts, Finding};
+use ralph_project::verification::{CommandFacts, Finding, scale_of};
 
 /// The longest lines that common linters accept; a body line may get a leading space.
 const LONGEST_SUBJECT: usize = 100;
@@ -20,7 +20,7 @@ const TYPES: [&str; 11] =
 const LINTERS: [&str; 5] = ["commitlint.config.", ".commitlintrc", ".gitlint", "cog.toml", ".cz"];
 
 /// The value of the checks trailer when no checks ran.
-pub const UNCHECKED: &str = "unchecked";
+const UNCHECKED: &str = "unchecked";
 
 /// The facts about a story that go into its commit message.
 #[derive(Debug, Clone, Default)]
@@ -73,7 +73,10 @@ pub fn message(template: &str, kind: &str, story: &Story<'_>) -> String {
     let found = found.map(|finding| (finding.label(), &finding.line));
     let said = agent.chain(found).map(|(key, text)| trailer(&key, &one_line(text)) + "\n");
     let said: String = said.collect();
-    let trailers = format!("Ralph-Story: {id}\n{checks}\n{said}Ralph-Attempt: {attempt}\n");
+    let done = scale_of(story.findings);
+    let trailers = format!(
+        "Ralph-Story: {id}\nRalph-Done: {done}\n{checks}\n{said}Ralph-Attempt: {attempt}\n"
+    );
     format!("{subject}{body}\n\n{trailers}{cost}")
 }
 
@@ -295,7 +298,7 @@ mod tests {
         assert_eq!(
             message(TEMPLATE, "feat", &story),
             "feat(US-001): Greet\n\nDid it.\n Ralph-Checks: all\n # not a heading\n\n\
-             Ralph-Story: US-001\nRalph-Checks: cargo test\nRalph-Agent: codex\n\
+             Ralph-Story: US-001\nRalph-Done: to review\nRalph-Checks: cargo test\nRalph-Agent: codex\n\
              Ralph-Proof: its new test fails without the change\nRalph-Review: approved\n\
              Ralph-Attempt: 2\nRalph-Cost: $0.2500\n"
         );

@@ -5,6 +5,7 @@
 use jiff::Timestamp;
 use ralph_base::lines;
 use ralph_base::listing::{first_few, one_line};
+use ralph_base::state::Scale;
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
@@ -55,8 +56,8 @@ pub struct ProgressEntry {
     pub cost_usd: Option<f64>,
     /// What was found out about the work.
     pub findings: Vec<Finding>,
-    /// Whether the commit was made without any check.
-    pub is_unchecked: bool,
+    /// What is known about the work, if it landed.
+    pub scale: Option<Scale>,
     /// The files that the commit changed.
     pub files_changed: Vec<String>,
     /// The agent's summary of its work.
@@ -88,7 +89,10 @@ impl ProgressEntry {
             ("Cost", self.cost_usd.map(|cost| format!("${cost:.4}"))),
         ];
         lines.extend(verified);
-        lines.push(("Verify", self.is_unchecked.then(|| "unchecked".to_owned())));
+        lines.push((
+            "Verify",
+            self.scale.filter(|it| *it == Scale::Unchecked).map(|it| it.to_string()),
+        ));
         lines.push(("Files changed", named(&self.files_changed)));
         let found: Vec<_> = self.findings.iter().flat_map(Finding::progress).collect();
         lines.extend(found.iter().map(|(name, text)| (name.as_str(), Some(one_line(text)))));

@@ -1,7 +1,7 @@
 //! What was found out about finished work: by the checks, by the loop's other verifiers, and by the
 //! user's own. Commit, progress, journal and report show the same findings.
 
-use ralph_base::state::Event;
+use ralph_base::state::{Event, Scale};
 use serde::de::DeserializeOwned;
 
 use crate::checks::{Check, CheckEnd, one_line};
@@ -155,33 +155,18 @@ fn capitalised(name: &str) -> String {
     chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
 }
 
-/// What is known about a landed story.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scale {
-    /// The checks passed, and new tests failed without the change.
-    Proven,
-    /// The checks passed.
-    Checked,
-    /// The checks passed, with remarks.
-    ToReview,
-    /// No check ran.
-    Unchecked,
-}
-
-impl Scale {
-    /// Returns what is known by these findings.
-    pub fn of(findings: &[Finding]) -> Self {
-        let has = |grade| findings.iter().any(|finding| finding.grade == grade);
-        let mut commands = findings.iter().flat_map(|finding| &finding.commands);
-        if commands.next().is_none() {
-            Self::Unchecked
-        } else if has(Grade::Remark) {
-            Self::ToReview
-        } else if has(Grade::Proven) {
-            Self::Proven
-        } else {
-            Self::Checked
-        }
+/// Returns what is known about a landed story by these findings.
+pub fn scale_of(findings: &[Finding]) -> Scale {
+    let has = |grade| findings.iter().any(|finding| finding.grade == grade);
+    let mut commands = findings.iter().flat_map(|finding| &finding.commands);
+    if commands.next().is_none() {
+        Scale::Unchecked
+    } else if has(Grade::Remark) {
+        Scale::ToReview
+    } else if has(Grade::Proven) {
+        Scale::Proven
+    } else {
+        Scale::Checked
     }
 }
 
@@ -197,7 +182,7 @@ mod tests {
         let proven = Finding::new("proof", Grade::Proven, "its new test fails without the change");
         let remark = Finding::remark("weakened", "tests weakened", "1 test skipped");
         let scale = |findings: &[&Finding]| {
-            Scale::of(&findings.iter().map(|finding| (*finding).clone()).collect::<Vec<_>>())
+            scale_of(&findings.iter().map(|finding| (*finding).clone()).collect::<Vec<_>>())
         };
         assert_eq!(scale(&[]), Scale::Unchecked);
         assert_eq!(scale(&[&remark, &proven]), Scale::Unchecked);

@@ -121,7 +121,7 @@ impl RunHistory {
         }
         run.take(record);
         let (key, state) = match &record.event {
-            Event::StoryDone => (run.key_of(record), State::Done),
+            Event::StoryDone { .. } => (run.key_of(record), State::Done),
             Event::StorySetAside { .. } => (run.key_of(record), State::Blocked),
             _ => return,
         };

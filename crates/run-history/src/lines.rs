@@ -1,5 +1,6 @@
 //! Summarises runs in a few lines each, for a terminal.
 
+use ralph_base::state::Scale;
 use ralph_core::plan::StoryCounts;
 use serde_json::{Value, json};
 
@@ -43,9 +44,9 @@ impl RunHistory {
             0 | 1 => format!("{done} of {all} done"),
             many => format!("{done} of {all} in {many} plans done"),
         }];
-        let to_review: Vec<&str> = review.stories.iter().map(|(_, name, _)| &**name).collect();
+        let of = |scale: Scale| (review.names(scale), scale.word());
         let blocked: Vec<&str> = needs.stories.iter().map(|story| &*story.name).collect();
-        for (names, what) in [(to_review, "to review"), (blocked, "blocked")] {
+        for (names, what) in [of(Scale::ToReview), of(Scale::Unchecked), (blocked, "blocked")] {
             if !names.is_empty() {
                 parts.push(format!("{} {what} ({})", names.len(), names.join(", ")));
             }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ralph_base::state::StoryKey;
+use ralph_base::state::{Scale, StoryKey};
 use ralph_core::plan::State;
 
 use crate::history::RunHistory;
@@ -56,6 +56,8 @@ pub struct BlockedStory {
 pub struct Review {
     /// Landed stories with their names and why each should be reviewed.
     pub stories: Vec<(StoryKey, String, String)>,
+    /// What is known about each landed story.
+    scales: BTreeMap<StoryKey, Scale>,
     /// Everything else, one line each.
     pub others: Vec<String>,
 }
@@ -68,7 +70,13 @@ impl Review {
 
     /// Returns the state of a story that landed, by the name that it has everywhere.
     pub(crate) fn state_of(&self, key: &StoryKey) -> &'static str {
-        if self.of(key).is_empty() { "done" } else { "to review" }
+        self.scales.get(key).map_or("", |scale| scale.word())
+    }
+
+    /// Returns the names of the landed stories about which this is known.
+    pub fn names(&self, scale: Scale) -> Vec<&str> {
+        let stories = self.stories.iter().filter(|(key, ..)| self.scales.get(key) == Some(&scale));
+        stories.map(|(_, name, _)| &**name).collect()
     }
 
     /// Returns a line for each reason, with its stories.
@@ -90,9 +98,9 @@ impl Needs {
         self.stories.len() + self.others.len()
     }
 
-    /// Returns the count in words.
-    pub fn in_words(&self) -> String {
-        needed(self.count())
+    /// Returns in words how much a person has to do, with what is to review.
+    pub fn in_words(&self, review: &Review) -> String {
+        needed(self.count(), review.stories.len())
     }
 
     /// Returns one line for each of them.
@@ -251,10 +259,22 @@ impl RunHistory {
             let mut why: Vec<String> =
                 remarks.map(|Note { rule, what, .. }| line(&format!("{rule}: {what}"))).collect();
             if attempt.checks.is_empty() {
-                why.push("landed unchecked".to_owned());
+                why.push("no check ran".to_owned());
             }
             let red = attempt.checks.iter().filter(|check| check.ended == "failed as before");
             why.extend(red.map(|check| line(&format!("`{}` still fails as before", check.check))));
+            let found = match why.is_empty() {
+                _ if attempt.checks.is_empty() => Scale::Unchecked,
+                true => Scale::Checked,
+                false => Scale::ToReview,
+            };
+            // The run may have been killed before it wrote the remarks down.
+            let scale = attempt.scale.map_or(found, |scale| scale.max(found));
+            if scale.needs_review() && why.is_empty() {
+                why.push("landed with remarks".to_owned());
+            }
+            let known = review.scales.entry(attempt.key.clone()).or_insert(scale);
+            *known = scale.max(*known);
             if !why.is_empty() && review.of(&attempt.key).is_empty() {
                 let name = self.name(run, &attempt.key);
                 review.stories.push((attempt.key.clone(), name, why.join("; ")));

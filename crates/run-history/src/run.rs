@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ralph_base::state::{Event, Record, StoryKey};
+use ralph_base::state::{Event, Record, Scale, StoryKey};
 
 use crate::forecast::Forecast;
 use crate::stops::Stops;
@@ -78,6 +78,8 @@ pub struct Attempt {
     pub(crate) commit: Option<String>,
     pub(crate) landed_at: String,
     pub(crate) checks: Vec<Check>,
+    /// What is known about its work, if it landed and the journal says so.
+    pub(crate) scale: Option<Scale>,
 }
 
 impl Attempt {
@@ -219,7 +221,7 @@ impl Run {
             Event::Checked { .. }
             | Event::Committed { .. }
             | Event::CostReported { .. }
-            | Event::StoryDone
+            | Event::StoryDone { .. }
             | Event::IterationFinished { .. } => self.advance_attempt(key, record),
             _ => {}
         }
@@ -254,8 +256,9 @@ impl Run {
             Event::CostReported { cost_usd } => {
                 *attempt.cost_usd.get_or_insert_default() += cost_usd;
             }
-            Event::StoryDone => {
+            Event::StoryDone { scale } => {
                 self.set_aside.remove(&key);
+                attempt.scale = *scale;
                 attempt.outcome = "success".to_owned();
             }
             Event::IterationFinished { outcome, duration_s, tokens, cost_usd, why, .. } => {

@@ -12,12 +12,14 @@ use ralph_base::secrets::mask;
 const LONGEST: usize = 4_000;
 const LONGEST_LINE: usize = 400;
 
-/// Returns how many things need a person, in words.
-pub fn needed(count: usize) -> String {
-    match count {
-        0 => "nothing needs you".to_owned(),
-        1 => "1 thing needs you".to_owned(),
-        more => format!("{more} things need you"),
+/// Returns how many things need a person, in words; if nothing does, how many landed stories to review.
+pub fn needed(count: usize, to_review: usize) -> String {
+    match (count, to_review) {
+        (0, 0) => "nothing needs you".to_owned(),
+        (0, 1) => "review 1 story".to_owned(),
+        (0, stories) => format!("review {stories} stories"),
+        (1, _) => "1 thing needs you".to_owned(),
+        (more, _) => format!("{more} things need you"),
     }
 }
 

@@ -5,13 +5,13 @@
 use jiff::Timestamp;
 use ralph_base::fault;
 use ralph_base::listing::named_files;
-use ralph_base::state::{self, Event};
+use ralph_base::state::{self, Event, Scale};
 use ralph_core::plan::State;
 use ralph_project::config::PullRequests;
 use ralph_project::progress::{ProgressEntry, ProgressStatus};
 use ralph_project::strikes::clear_failure;
 use ralph_project::under_way::{Attempt, Phase};
-use ralph_project::verification::{CommandFacts, Finding, Scale};
+use ralph_project::verification::{CommandFacts, Finding, scale_of};
 
 use super::attempt::{Facts, Left, Passed, refused_in, report_findings, rollbacks, set_phase};
 use super::decide::Finish;
@@ -167,7 +167,7 @@ fn conclude(
         commit: Some(short),
         findings: passed.findings.clone(),
         files_changed: files.map(|file| file.display().to_string()).collect(),
-        is_unchecked: Scale::of(&passed.findings) == Scale::Unchecked,
+        scale: Some(scale_of(&passed.findings)),
         ..entry(&work.attempt, &work.facts, ProgressStatus::Success)
     };
     keep_left_out(run, work, &passed.staged)?;
@@ -202,7 +202,7 @@ pub(super) fn finish_landing(
         run.note_of(work, &Event::Committed { commit: commit.to_owned() });
         fault::point("land.journaled");
         run.books.log(entry)?;
-        run.note_of(work, &Event::StoryDone);
+        run.note_of(work, &Event::StoryDone { scale: entry.scale });
     }
     clear_failure(run.context.state(), &work.key.to_string())?;
     fault::point("land.logged");
@@ -364,7 +364,7 @@ pub(super) fn entry(attempt: &Attempt, facts: &Facts, status: ProgressStatus) ->
         tokens: facts.tokens,
         cost_usd: facts.cost_usd,
         findings: facts.finding().into_iter().collect(),
-        is_unchecked: false,
+        scale: None,
         files_changed: Vec::new(),
         summary: facts.summary.clone(),
     }
@@ -393,9 +393,9 @@ fn commands(findings: &[Finding]) -> impl Iterator<Item = &CommandFacts> {
 fn about_checks(findings: &[Finding]) -> String {
     let red = commands(findings).filter(|check| check.excused.is_some());
     let red: Vec<String> = red.map(|check| format!("`{}`", check.name())).collect();
-    match (Scale::of(findings), red.as_slice()) {
+    match (scale_of(findings), red.as_slice()) {
         (Scale::Unchecked, _) => ", unchecked".to_owned(),
-        (_, []) => String::new(),
-        (_, red) => format!(", still failing (ignored): {}", red.join(", ")),
+        (scale, []) => format!(", {scale}"),
+        (scale, red) => format!(", {scale}, still failing (ignored): {}", red.join(", ")),
     }
 }

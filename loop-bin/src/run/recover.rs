@@ -2,7 +2,7 @@
 //! `decide/recovery.rs`.
 
 use ralph_base::env::Env;
-use ralph_base::state;
+use ralph_base::state::{self, Scale};
 use ralph_core::plan::State;
 use ralph_project::progress::{ProgressEntry, ProgressStatus};
 use ralph_project::under_way::{Attempt, Phase};
@@ -168,11 +168,11 @@ fn is_kept(earlier: &SavedAttempt, attempt: &Attempt, kept: &Discarding) -> bool
 /// Completes the records of a story that has reached the target.
 fn finish_landing(run: &mut Conductor, work: &UnderWay, commit: &str) -> Result<(), Failure> {
     let short: String = commit.chars().take(8).collect();
-    let checks = "--format=%(trailers:key=Ralph-Checks,valueonly=true,separator=)";
-    let checks = run.source.git().line(&["log", "-1", checks, commit])?;
+    let scale = "--format=%(trailers:key=Ralph-Done,valueonly=true,separator=)";
+    let scale = run.source.git().line(&["log", "-1", scale, commit])?;
     let entry = ProgressEntry {
         commit: Some(short.clone()),
-        is_unchecked: checks == board::UNCHECKED,
+        scale: Scale::of_word(&scale),
         ..land::entry(&work.attempt, &work.facts, ProgressStatus::Success)
     };
     let story = work.key.story.clone();

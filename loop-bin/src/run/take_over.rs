@@ -124,7 +124,7 @@ mod tests {
             let prompt = || Event::Prompt { prompt: "x".to_owned() };
             Journal::new(&own, "ralph-pre-prompt").append(&prompt()).unwrap();
             // Events reserved for the loop are dropped, as are those that claim to be from it.
-            Journal::new(&own, "ralph-pre-tool").append(&Event::StoryDone).unwrap();
+            Journal::new(&own, "ralph-pre-tool").append(&Event::StoryDone { scale: None }).unwrap();
             Journal::new(&own, LOOP).append(&prompt()).unwrap();
             state::append_line(&own.journal(), b"rubbish").unwrap();
             add_lesson(&own, Some(&run), "keep it small").unwrap();

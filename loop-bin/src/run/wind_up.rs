@@ -31,8 +31,9 @@ use crate::saved;
 use crate::terminal::{self, Tone, in_words};
 use crate::{here, housekeeping};
 
-/// The exit code if stories wait for a person on a branch of the loop's own, as for a blocked run.
-const WAITING: u8 = 8;
+/// The exit code if stories wait for a person on a branch of the loop's own or, with `--strict`, for a
+/// review; the same as for a blocked run.
+const NEEDS_A_PERSON: u8 = 8;
 
 /// Ends a run. If one step fails, that is shown, and the others still run.
 pub(super) fn finish(mut run: Conductor, finish: Finish) -> ExitCode {
@@ -253,9 +254,17 @@ fn close(
     let finish = context.interrupts.signal().map(Finish::Manual).unwrap_or(finish);
     match finish.exit_code(incomplete) {
         // Nothing failed, but the user's branch lacks what is done.
-        0 if history.waiting_stories(situation).is_some() => ExitCode::from(WAITING),
+        0 if history.waiting_stories(situation).is_some() => ExitCode::from(NEEDS_A_PERSON),
+        0 if context.config.run.strict && has_doubts(run, history) => {
+            ExitCode::from(NEEDS_A_PERSON)
+        }
         code => ExitCode::from(code),
     }
+}
+
+/// Whether a person should look at a story that the run landed.
+fn has_doubts(run: &Conductor, history: &RunHistory) -> bool {
+    history.find(&run.context.run).is_some_and(|found| !history.review(&found).stories.is_empty())
 }
 
 /// Everything for the last lines.
@@ -280,6 +289,7 @@ fn ending<'a>(
         remains: history.has_plans().then(|| history.what_remains(&needs, &review, situation)),
         open: history.counts().open,
         needs,
+        to_review: review.stories.len(),
         review: review.story_lines(),
         still_red: red.collect(),
         changes: history.changes(&found),

@@ -72,9 +72,9 @@ fn work_on_another_branch_needs_no_action_once_it_has_a_pull_request() {
     let stage = with_forge();
     stage.repo.git(["switch", "-q", "main"]);
     let ran = run(&stage, &["--pr", "run", "--branch", "ralph/{plan}"]);
-    ran.ended(0).says("1 of 1 story done, 1 to review (US-001); nothing needs you");
+    ran.ended(0).says("1 of 1 story done, 1 unchecked (US-001); review 1 story");
     let status = stage.run(&["status"]);
-    status.says("In PR     ralph/prd-1: https://forge.test/pull/7").says("nothing needs you");
+    status.says("In PR     ralph/prd-1: https://forge.test/pull/7").says("review 1 story");
 }
 
 #[test]

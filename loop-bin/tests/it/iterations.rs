@@ -31,7 +31,7 @@ fn everything_that_is_not_ignored_is_committed_with_the_tick() {
     let agent = "mkdir -p new/deep; echo x >new/deep/file; echo y >'odd name'; rm src/lib.rs; echo z >noise.log";
     stage.run(&["--agent", agent]).ended(0);
     let files = stage.repo.git(["show", "--format=%B", "--name-status", "HEAD~1"]);
-    let expected = "feat(US-001): First\n\nRalph-Story: US-001\nRalph-Checks: unchecked\n\
+    let expected = "feat(US-001): First\n\nRalph-Story: US-001\nRalph-Done: unchecked\nRalph-Checks: unchecked\n\
                     Ralph-Attempt: 1\n\n\nM\t.ralph/PRD-1/plan.md\nA\tnew/deep/file\nA\todd name\nD\tsrc/lib.rs\n";
     assert_eq!(files, expected);
     assert_eq!(stage.repo.git(["show", "HEAD:.ralph/PRD-1/plan.md"]), "- [x] US-001: First\n");

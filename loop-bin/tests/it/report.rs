@@ -30,7 +30,7 @@ fn the_report_path_is_printed_and_passed_to_the_finished_script() {
     assert!(!untracked.contains("report"), "it is nothing of git's: {untracked}");
     let html = stage.run(&["report"]);
     let page = fs_err::read_to_string(html.out.trim()).unwrap();
-    assert!(page.contains("1 story done, 1 to review; nothing needs you"), "{page}");
+    assert!(page.contains("1 story done, 1 unchecked; review 1 story"), "{page}");
 }
 
 #[test]
@@ -48,7 +48,7 @@ fn what_needs_the_user_is_reported_with_the_commands_and_escaped() {
     assert_eq!(given[0], "ralph-loop attempts US-002/2");
     assert_eq!(given[1], "ralph-loop attempts take US-002/2");
     let [done, _, open] = &page["stories"].as_array().unwrap()[..] else { panic!("{page:#}") };
-    assert_eq!((&done["state"], &open["state"]), (&"done".into(), &"open".into()));
+    assert_eq!((&done["state"], &open["state"]), (&"checked".into(), &"open".into()));
     assert_eq!(open["why"], "waits for US-002");
     assert_eq!((&page["failed_cost"], &done["cost"]), (&"$1.00".into(), &"$0.50".into()));
     // A later run without anything to do does not hide this one.

@@ -36,7 +36,7 @@ fn status_shows_the_story_the_attempt_and_the_activity() {
     release_agent(&stage);
     ended(run).ended(0);
     let ran = stage.run(&["status"]);
-    ran.says("complete: 2 done, 2 to review, 0 open; nothing needs you");
+    ran.says("complete: 2 done, 2 unchecked, 0 open; review 2 stories");
     assert!(!ran.out.contains("Now  "), "{}", ran.out);
     let json = |args: &[&str]| -> serde_json::Value {
         serde_json::from_str(&stage.run(args).out).unwrap()
@@ -47,10 +47,10 @@ fn status_shows_the_story_the_attempt_and_the_activity() {
     for (story, state) in in_report {
         assert_eq!(
             (state, &status["landed"][story.as_str().unwrap()]),
-            (&"to review".into(), state)
+            (&"unchecked".into(), state)
         );
     }
-    assert_eq!(status["to_review"], 2);
+    assert_eq!(status["unchecked"], 2);
     assert!(!stage.exists(".git/ralph/live.json"));
 }
 
@@ -84,7 +84,7 @@ fn a_watcher_in_a_pipe_gets_a_line_for_each_change_and_ends_with_the_run() {
         "running: 0 done, 2 open; nothing needs you | US-001 attempt 1 of 3 | Edit: src/a.rs";
     assert_eq!(lines.iter().filter(|line| **line == first).count(), 1, "{lines:#?}");
     let last =
-        "complete: 2 done, 2 to review, 0 open; nothing needs you | the last run ended: complete";
+        "complete: 2 done, 2 unchecked, 0 open; review 2 stories | the last run ended: complete";
     assert_eq!(lines.last(), Some(&last), "{lines:#?}");
     for line in ended(json).ended(0).out.lines() {
         serde_json::from_str::<serde_json::Value>(line).unwrap();
@@ -120,5 +120,5 @@ fn open_stories_of_other_numbered_plans_are_named_with_a_command_that_works() {
     let status = stage.run(&["status"]);
     assert!(!status.ended(0).out.contains("complete:"), "{}", status.out);
     let ran = stage.run(&["--prd", "2"]);
-    ran.ended(0).says("2 of 2 stories done").says("nothing needs you");
+    ran.ended(0).says("2 of 2 stories done, 2 unchecked").says("review 2 stories");
 }

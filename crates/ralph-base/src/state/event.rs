@@ -5,7 +5,7 @@ use std::io;
 
 use serde::{Deserialize, Serialize};
 
-use super::{StateDir, now, write};
+use super::{Scale, StateDir, now, write};
 use crate::secrets::mask_json;
 
 /// One line of the journal.
@@ -161,7 +161,11 @@ pub enum Event {
     Committed {
         commit: String,
     },
-    StoryDone,
+    StoryDone {
+        /// What is known about it; missing in journals of older versions.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        scale: Option<Scale>,
+    },
     StorySetAside {
         why: String,
     },

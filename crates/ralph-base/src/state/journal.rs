@@ -214,9 +214,10 @@ mod tests {
             r#"{"v":9,"at":"2030-01-01T00:00:00Z","source":"x","event":"teleported","to":1}"#;
         scratch.file(".ralph/events.jsonl", format!("{newer}\n{{\"v\":1,\"at\":"));
         let journal = journal(&scratch);
-        journal.append(&Event::StoryDone).unwrap();
+        let done = Event::StoryDone { scale: None };
+        journal.append(&done).unwrap();
         let records = journal.tail(10).unwrap();
         let events: Vec<&Event> = records.iter().map(|record| &record.event).collect();
-        assert_eq!(events, [&Event::Other, &Event::StoryDone]);
+        assert_eq!(events, [&Event::Other, &done]);
     }
 }

@@ -12,7 +12,7 @@
 //! assert!(Id::parse("../../etc").is_err());
 //!
 //! let journal = Journal::new(&state, "my-tool");
-//! journal.append(&Event::StoryDone)?;
+//! journal.append(&Event::StoryDone { scale: None })?;
 //! assert_eq!(journal.tail(1)?.first().unwrap().source, "my-tool");
 //! # std::fs::remove_dir_all(folder)?;
 //! # Ok(())
@@ -48,6 +48,7 @@ mod lock;
 mod place;
 mod read;
 mod run_dir;
+mod scale;
 mod session_dir;
 mod story_key;
 mod write;
@@ -67,6 +68,7 @@ pub use read::{
     tail,
 };
 pub use run_dir::{RESTORE_NOTE, RunDir};
+pub use scale::Scale;
 pub use session_dir::{LoopDir, SessionDir};
 pub use story_key::{StoryKey, TASK_MASTER, current_tag, fingerprint, keep_tag, plan_name};
 pub use write::{

@@ -115,6 +115,8 @@ tables! {
         wait: Seconds = Seconds(1800), Seconds, "RALPH_FLEET_WAIT", "wait";
         /// Exit with code 7 instead of 0 if stories remain.
         fail_if_incomplete: bool, Switch, "RALPH_FAIL_IF_INCOMPLETE", "fail-if-incomplete";
+        /// Exit with code 8 instead of 0 if a landed story is to review or unchecked.
+        strict: bool, Switch, "RALPH_STRICT", "strict";
         /// Show what would be done, without writing anything or running the agent.
         dry_run: bool, Switch, "RALPH_DRY_RUN", "dry-run";
         /// Print events as JSON, one per line, instead of the normal output.

@@ -16,7 +16,7 @@ fn entry(story: &str, summary: &str) -> ProgressEntry {
         tokens: None,
         cost_usd: None,
         findings: Vec::new(),
-        is_unchecked: false,
+        scale: None,
         files_changed: Vec::new(),
         summary: Some(summary.to_owned()),
     }

@@ -35,6 +35,16 @@ struct Lines<'a> {
 
 impl Report {
     /// Returns how many stories are in a state.
+    /// Returns how many stories landed.
+    fn landed(&self) -> usize {
+        self.stories.iter().filter(|story| story.done).count()
+    }
+
+    /// Returns how many of them a person should look at.
+    fn to_review(&self) -> usize {
+        self.stories.iter().filter(|story| story.needs_review()).count()
+    }
+
     fn count(&self, state: &str) -> usize {
         self.stories.iter().filter(|story| story.state == state).count()
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use ralph_base::state::StoryKey;
+use ralph_base::state::{Scale, StoryKey};
 use ralph_core::git::{Git, GitError};
 use serde::Serialize;
 
@@ -103,14 +103,15 @@ impl Sources<'_> {
         let mut parts = vec![format!("{} done", counted(done.len(), "story", "stories"))];
         let requested = requested.len();
         let numbers = [
-            (self.review.stories.len(), "to review"),
+            (self.review.names(Scale::ToReview).len(), "to review"),
+            (self.review.names(Scale::Unchecked).len(), "unchecked"),
             (self.needs.stories.len(), "blocked"),
             (requested, "in pull requests"),
             (self.history.counts().open.saturating_sub(requested), "open"),
         ];
         let numbers = numbers.iter().filter(|(count, _)| *count > 0);
         parts.extend(numbers.map(|(count, what)| format!("{count} {what}")));
-        format!("{}; {}", parts.join(", "), self.needs.in_words())
+        format!("{}; {}", parts.join(", "), self.needs.in_words(&self.review))
     }
 
     fn when(&self) -> String {

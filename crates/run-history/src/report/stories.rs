@@ -30,7 +30,7 @@ const WAITS: &str = "waits for ";
 pub(crate) struct StoryPart {
     pub(crate) story: String,
     pub(crate) title: String,
-    /// `done`, `to review`, `blocked`, `open` or `under way`.
+    /// `proven`, `checked`, `to review`, `unchecked`, `blocked`, `open` or `under way`.
     pub(crate) state: &'static str,
     /// Whether it landed, to review or not.
     pub(crate) done: bool,
@@ -85,6 +85,11 @@ impl StoryPart {
     pub(super) fn anchor(&self) -> String {
         let safe = |c: char| if c.is_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
         format!("story-{}", self.story.chars().map(safe).collect::<String>())
+    }
+
+    /// Whether it landed and a person should look at it.
+    pub(super) fn needs_review(&self) -> bool {
+        self.done && !self.why.is_empty()
     }
 
     pub(super) fn waits(&self) -> bool {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use ralph_base::env::Env;
-use ralph_base::state::{self, Event, Lock, LockError, Record, StateDir};
+use ralph_base::state::{self, Event, Lock, LockError, Record, Scale, StateDir};
 use ralph_core::git::{Git, GitError, Repo};
 use ralph_project::config::Config;
 
@@ -122,10 +122,12 @@ impl Server {
         let mut text = format!("{journals}\n");
         let trailer = |key| format!("%(trailers:key=Ralph-{key},valueonly=true,separator=)");
         let format = format!("--format=%H %cd {} {}", trailer("Run"), trailer("Story"));
+        let format = format!("{format}%x00{}", trailer("Done"));
         let log = ["log", "--reverse", "--date=format-local:%FT%T.999Z", "--grep=^Ralph-Story: "];
         let on = ["--exclude=origin/ralph-kept/*", "--remotes", &format];
         let landed = self.git.with_var("TZ", "UTC0").line(&[&log[..], &on].concat())?;
         for line in landed.lines() {
+            let (line, scale) = line.split_once('\0').unwrap_or((line, ""));
             let parts: Vec<&str> = line.splitn(4, ' ').collect();
             let [commit, at, run, story] = parts[..] else { continue };
             let is_before = |it: &&Record| it.story.as_deref() == Some(story) && *it.at <= *at;
@@ -133,7 +135,8 @@ impl Server {
             let of_run = of_story.iter().rfind(|it| it.run.as_deref() == Some(run));
             // The journals may have been deleted on the server.
             let Some(attempt) = of_run.or(of_story.last()) else { continue };
-            for event in [Event::Committed { commit: commit.to_owned() }, Event::StoryDone] {
+            let done = Event::StoryDone { scale: Scale::of_word(scale) };
+            for event in [Event::Committed { commit: commit.to_owned() }, done] {
                 let record = Record { at: at.to_owned(), event, ..(*attempt).clone() };
                 text.push_str(&format!("{}\n", serde_json::to_string(&record)?));
             }

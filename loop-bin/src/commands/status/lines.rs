@@ -24,17 +24,16 @@ impl RunStatus {
             (None, _, None) => "not started",
         };
         let StoryCounts { open, done, .. } = &self.stories;
-        let review = match self.last.to_review {
-            0 => String::new(),
-            count => format!(" {count} to review,"),
-        };
+        let review = [(self.last.to_review, "to review"), (self.last.unchecked, "unchecked")];
+        let review = review.iter().filter(|(count, _)| *count > 0);
+        let review: String = review.map(|(count, what)| format!(" {count} {what},")).collect();
         let (open, requests) = match self.requested.len() {
             0 => (*open, String::new()),
             count => (open.saturating_sub(count), format!(" {count} in pull requests,")),
         };
         format!(
             "{state}: {done} done,{review}{requests} {open} open; {}",
-            needed(self.waiting.len())
+            needed(self.waiting.len(), self.last.to_review + self.last.unchecked)
         )
     }
 

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use askama::Template;
 use clap::Args;
 use ralph_base::env::Env;
-use ralph_base::state::RunDir;
+use ralph_base::state::{RunDir, Scale};
 use ralph_core::git::Repo;
 use ralph_core::plan::StoryCounts;
 use ralph_project::project::Project;
@@ -111,7 +111,8 @@ struct LastRun {
     sandbox: Option<String>,
     /// How many landed stories should be reviewed.
     to_review: usize,
-    /// The stories that landed, each `done`, `to review` or, if reopened, `blocked`.
+    /// The stories that landed, each `proven`, `checked`, `to review`, `unchecked` or, if reopened,
+    /// `blocked`.
     landed: BTreeMap<String, &'static str>,
     /// What is worth a second look.
     review: Vec<String>,
@@ -176,7 +177,7 @@ impl Status {
                 last_finish: newest.finish.clone(),
                 last_reason: newest.reason.clone(),
                 sandbox: run.sandbox.clone(),
-                to_review: review.stories.len(),
+                to_review: review.names(Scale::ToReview).len(),
                 landed: history.landed_states(run, &needs, &review),
                 review: review.lines(),
                 ending: newest.ending(false),

@@ -1,7 +1,7 @@
 //! Why a run ended, and its last lines: what is done, what needs a person, and how to continue.
 
 use ralph_base::state::Event;
-use run_history::Needs;
+use run_history::{Needs, words};
 use serde::{Deserialize, Serialize};
 
 use client::signals::Signal;
@@ -119,7 +119,8 @@ pub(crate) struct Ending<'a> {
     /// The number of open stories.
     pub(crate) open: usize,
     pub(crate) needs: Needs,
-    /// Landed stories that should be reviewed, one line each.
+    /// How many landed stories should be reviewed, and why, in one line for each reason.
+    pub(crate) to_review: usize,
     pub(crate) review: Vec<String>,
     /// Checks that failed before the first story, and still fail.
     pub(crate) still_red: Vec<String>,
@@ -133,7 +134,7 @@ impl Ending<'_> {
     /// The last lines, in order.
     pub(crate) fn last_lines(&self) -> Vec<String> {
         let mut lines = vec![format!("finished ({}): {}", self.finish.label(), self.account)];
-        let needed = self.needs.in_words();
+        let needed = words::needed(self.needs.count(), self.to_review);
         lines.extend(self.remains.as_ref().map(|remains| format!("{remains}; {needed}")));
         if !self.still_red.is_empty() {
             lines.push(format!("still failing (ignored): {}", self.still_red.join(", ")));
@@ -204,6 +205,7 @@ mod tests {
             remains: Some("1 of 2 stories in 3 plans done, 1 left".to_owned()),
             open: 1,
             needs: needs(&[]),
+            to_review: 0,
             review: Vec::new(),
             still_red: Vec::new(),
             changes: Vec::new(),
@@ -251,6 +253,7 @@ mod tests {
         needs.others.push("1 commit waits on feature/x: …".to_owned());
         let ending = Ending {
             needs,
+            to_review: 1,
             review: vec!["US-001: tests weakened: 1 test skipped (a.py)".into()],
             still_red: vec!["`npm test`".into(), "`tsc`".into()],
             changes: vec!["US-003: ticked by another process during the run; not verified".into()],

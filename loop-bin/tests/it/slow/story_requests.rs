@@ -68,7 +68,7 @@ fn each_story_gets_a_pull_request_that_the_forge_merges() {
     ran.says("all stories are done on main; run `git pull origin main` to get them");
     // A merged story is done, even before the user pulls.
     let status = stage.run(&["status"]);
-    status.ended(0).says("3 done, 1 to review, 0 open");
+    status.ended(0).says("3 done, 1 unchecked, 0 open");
     status.says("the last run ended: all stories are done on main");
     assert!(stage.plan().contains("- [ ] US-001"), "{}", stage.plan());
 }

@@ -52,7 +52,7 @@ fn commands_show_the_plan_of_the_branch_with_the_work() {
         let stories = stage.run(&["stories"]);
         stories.ended(0).says("[x] US-002  Second").says("[ ] US-004  Fourth");
         let report = stage.run(&["report", "--markdown"]);
-        report.ended(0).says("2 to review, 2 open").says("US-004: Fourth");
+        report.ended(0).says("2 unchecked, 2 open").says("US-004: Fourth");
         let shown = stage.run(&[branch, &["--dry-run"]].concat());
         shown.ended(0).says("2 open, 2 done, 0 blocked, 0 optional; next: US-003 Third");
         shown.says(if branch.is_empty() { "lands on main\n" } else { "lands on feat\n" });
