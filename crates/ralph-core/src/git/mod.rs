@@ -41,6 +41,34 @@
 //! | `restore` | the return to a saved state: save, note, HEAD, files, index, removals |
 //! | `rollback` | the return to the checkpoint; discarded attempts |
 //! | `undo` | a discarded attempt's changes, restored |
+//!
+//! # How a rollback loses nothing
+//!
+//! The loop discards an attempt by keeping it as a ref and resetting the copy.
+//! A hook may roll back before that, in the copy or in the tree of another loop, and an
+//! embedder may do so anywhere; this is what the core does then.
+//!
+//! A *snapshot* is a commit under `refs/ralph/`, written by one `git fast-import` that touches
+//! neither index nor HEAD nor files, and then read back.
+//! Its tree is HEAD's tree with every changed and new file laid over it, byte for byte as on disk.
+//! Its first parent is HEAD, its last one a commit of the index.
+//! What a tree cannot hold (branch, exact file modes, the loop's run) stands in its message.
+//!
+//! A *rollback* returns to the checkpoint's snapshot:
+//!
+//! 1. Take a snapshot of everything that could be overwritten or removed.
+//! 2. Leave a note in the git folder, so that an interrupted rollback is finished by the next one.
+//! 3. Move HEAD, unless another process was faster; then change files and index.
+//! 4. Remove files that the target does not have: only those that were saved, and that its own
+//!    ignore rules do not hide.
+//!
+//! An *undo* lays what the attempt had changed over the tree, as files; HEAD and index stay.
+//! It needs no snapshot: a file that is neither as the rollback left it nor as the attempt had
+//! it is a conflict, and nothing is changed.
+//! Ignored files and repositories inside are never touched.
+//! While a rebase, merge, cherry-pick, revert or bisect is under way, a rollback is refused.
+//! What a hook discarded in the copy is brought into the project, under a name of its own,
+//! before the copy gets another repository.
 
 mod changed;
 mod checkpoint;
