@@ -109,7 +109,8 @@ fn commit_of(copy: &Workspace, folder: &Path, tip: Option<&str>) -> Result<Strin
     }
     let (tracked, new) = written_files(&git)?;
     let mut changed = [tracked, new].concat();
-    changed.retain(|file| !path.join(file).is_dir());
+    let too_long = copy.too_long(Utf8Path::from_path(&path).unwrap_or(&copy.top), changed.iter());
+    changed.retain(|file| !path.join(file).is_dir() && !too_long.contains(file));
     let top = if is_work_tree { &path } else { copy.top.as_std_path() };
     if !is_work_tree {
         changed.iter_mut().for_each(|file| *file = folder.join(&*file));

@@ -40,18 +40,19 @@ mod stage;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use ralph_base::env::Env;
 use ralph_base::fault;
 use ralph_base::state::{Id, RunDir};
-use ralph_core::git::{Git, GitError, Repo, RepoError, Status};
+use ralph_core::git::{Git, GitError, Patience, Repo, RepoError, Status};
 use ralph_project::config::{Config, Mode};
 use ralph_project::project::Project;
 use ralph_project::under_way::Attempt;
 
 use doors::Doors;
-use git_output::base_of;
+use git_output::{base_of, written_files};
 use git_settings::GitSettings;
 pub use import::{Imported, bring, import, name_of_discarded};
 use known::{Files, Known};
@@ -78,6 +79,9 @@ fn room_name(worker: &str) -> String {
 
 /// Adds objects to a repository after checking them.
 const STRICTLY: [&str; 3] = ["unpack-objects", "-q", "--strict"];
+
+/// How long one git may take over files of an attempt.
+const LONGEST: Duration = Duration::from_secs(30 * 60);
 
 /// The directory tree in which the agent works.
 #[derive(Debug)]
@@ -111,6 +115,8 @@ pub struct Workspace {
     staged_as: BTreeMap<PathBuf, stage::FileState>,
     /// How programs are started in the workspace.
     pub doors: Doors,
+    /// How many megabytes an attempt may leave in new and changed files; 0 means any.
+    most_changes: u64,
 }
 
 /// The loop's own files about a workspace.
@@ -217,6 +223,7 @@ impl Workspace {
             lent: Lent::default(),
             taken: BTreeSet::new(),
             staged_as: BTreeMap::new(),
+            most_changes: config.limits.changes,
         })
     }
 
@@ -249,7 +256,8 @@ impl Workspace {
     /// Returns such git for another folder with files of an attempt.
     fn git_over(&self, folder: &Path) -> Git {
         let git = self.own_git(folder).with_var("GIT_WORK_TREE", folder);
-        git.through(&self.doors.git)
+        let patience = Patience { busy: Some(LONGEST), ..Patience::default() };
+        git.through(&self.doors.git).with_patience(patience)
     }
 
     /// Returns git for index and objects, which knows no work tree. New objects are in the project.
@@ -269,7 +277,8 @@ impl Workspace {
 
     /// Returns git in the sandbox with the repository that the agent sees.
     pub fn git_inside(&self) -> Git {
-        Git::at(self.top.as_std_path()).through(&self.doors.checks)
+        let patience = Patience { busy: Some(LONGEST), ..Patience::default() };
+        Git::at(self.top.as_std_path()).through(&self.doors.checks).with_patience(patience)
     }
 
     /// Prepares the repository that the agent sees for a commit of the index, and returns its git.
@@ -380,8 +389,12 @@ impl Workspace {
         let git = self.git();
         // Settings of submodules hold in them, so the loop's git folder may not be written.
         let inside = git.through(&self.doors.checks);
-        if self.own.index().exists() && inside.run(&look)?.is_empty() {
-            return Ok(());
+        if self.own.index().exists() {
+            let (tracked, new) = written_files(&git)?;
+            let is_short = self.too_long(&self.top, tracked.iter().chain(&new)).is_empty();
+            if is_short && inside.run(&look)?.is_empty() {
+                return Ok(());
+            }
         }
         // A new copy contains nothing but its repository.
         let is_new = fs_err::read_dir(&self.top)?.count() <= 1;

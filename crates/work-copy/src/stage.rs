@@ -49,6 +49,7 @@ pub struct Staged {
 }
 
 /// Paths that differ from the index.
+#[derive(Default)]
 struct Changed {
     /// Files that the agent may change.
     files: BTreeSet<PathBuf>,
@@ -56,6 +57,8 @@ struct Changed {
     left: Vec<PathBuf>,
     /// Repositories that it created.
     inner: BTreeSet<PathBuf>,
+    /// Files that are too long to be read; if there are any, nothing else is known.
+    too_long: BTreeSet<PathBuf>,
 }
 
 impl Staged {
@@ -87,7 +90,7 @@ impl Workspace {
             // A later attempt may succeed, and the files still exist.
             Err(error) if error.is_transient() => return Err(error),
             Err(error) => self.keep_as_it_is(&git, start.tip, ours, &error)?,
-            Ok((staged, Changed { inner, left, files })) => {
+            Ok((staged, Changed { inner, left, files, .. })) => {
                 self.known.files = Files::StagedBut(left);
                 self.staged_as = files.into_iter().map(|path| (path, None)).collect();
                 (staged, inner)
@@ -118,10 +121,12 @@ impl Workspace {
         forced: &[PathBuf],
     ) -> Result<(Staged, Changed), Failure> {
         let mut staged = Staged::default();
-        let mut all = self.changed(git, ours, &mut staged.refused)?;
-        let is_there =
-            |path: &&PathBuf| self.top.as_std_path().join(path).symlink_metadata().is_ok();
-        all.files.extend(forced.iter().filter(is_there).cloned());
+        let mut all = self.changed(git, ours, forced, &mut staged.refused)?;
+        if !all.too_long.is_empty() {
+            let (files, most) = (named_files(&all.too_long), self.most_changes);
+            let limit = format!("the limit is {most} MB: [limits] changes");
+            return Err(Failure::because(format!("{files}: too long to be saved; {limit}")));
+        }
         // Git accepts no path below a link, not even to remove it.
         let top = self.top.as_std_path();
         let is_below_link =
@@ -200,8 +205,13 @@ impl Workspace {
         let plain = git.with_var("GIT_ATTR_SOURCE", base_of(store, None)?);
         let plain = plain.with_var("GIT_CONFIG_PARAMETERS", "'core.attributesfile=/dev/null'");
         store.run(&["read-tree", &base])?;
-        let Changed { mut files, inner, .. } = self.changed(&plain, ours, &mut Vec::new())?;
-        files.retain(|path| !self.top.as_std_path().join(path).is_dir());
+        let (tracked, new) = written_files(&plain)?;
+        let too_long = self.too_long(&self.top, tracked.iter().chain(&new));
+        // Git reads a file that was empty before whenever it lists what was edited.
+        too_long.iter().try_for_each(|path| self.remove(path))?;
+        let Changed { mut files, inner, .. } = self.changed(&plain, ours, &[], &mut Vec::new())?;
+        let is_folder = |path: &PathBuf| self.top.as_std_path().join(path).is_dir();
+        files.retain(|path| !is_folder(path) && !too_long.contains(path));
         let (commit, unreadable) = Snapshot::as_is(store, self.top.as_std_path(), tip, files)?;
         let tree = store.line(&["rev-parse", &format!("{commit}^{{tree}}")])?;
         let files = paths(&store.run(&["diff-tree", "-r", "-z", "--name-only", &base, &tree])?);
@@ -221,9 +231,17 @@ impl Workspace {
         &self,
         git: &Git,
         ours: &[PathBuf],
+        forced: &[PathBuf],
         refused: &mut Vec<PathBuf>,
     ) -> Result<Changed, Failure> {
-        let (mut tracked, new) = written_files(git)?;
+        let (mut tracked, mut new) = written_files(git)?;
+        let is_there =
+            |path: &&PathBuf| self.top.as_std_path().join(path).symlink_metadata().is_ok();
+        new.extend(forced.iter().filter(is_there).cloned());
+        let too_long = self.too_long(&self.top, tracked.iter().chain(&new));
+        if !too_long.is_empty() {
+            return Ok(Changed { too_long, ..Changed::default() });
+        }
         let is_steering = |path: &PathBuf| is_protected(&self.source.inside, path);
         // Such a file is only refused if its content differs.
         let steering: Vec<PathBuf> = tracked.iter().filter(|it| is_steering(it)).cloned().collect();
@@ -244,7 +262,28 @@ impl Workspace {
             }
             !is_ours && !is_steering
         });
-        Ok(Changed { files, left: Vec::from_iter::<BTreeSet<_>>(left), inner })
+        Ok(Changed { files, left: Vec::from_iter::<BTreeSet<_>>(left), inner, too_long })
+    }
+
+    /// Returns the longest of these files, without which the others are within the limit. It is
+    /// their length that counts, not their size on disk: git reads every zero of a sparse file.
+    pub(super) fn too_long<'a>(
+        &self,
+        top: &Utf8Path,
+        files: impl Iterator<Item = &'a PathBuf>,
+    ) -> BTreeSet<PathBuf> {
+        let top = top.as_std_path();
+        let length = |path: &PathBuf| top.join(path).symlink_metadata().map_or(0, |it| it.len());
+        let mut found: Vec<_> = files.map(|path| (u128::from(length(path)), path)).collect();
+        found.sort_unstable();
+        let mut total: u128 = found.iter().map(|(length, _)| length).sum();
+        let mut left = BTreeSet::new();
+        while self.most_changes > 0 && total > u128::from(self.most_changes) << 20 {
+            let Some((length, path)) = found.pop() else { break };
+            total -= length;
+            left.insert(path.clone());
+        }
+        left
     }
 
     /// Whether anything except carried files has changed.
@@ -277,9 +316,13 @@ impl Workspace {
             let is_steering = is_protected(&self.source.inside, path);
             !is_steering && !ours.contains(path) && !self.is_only_carried(path)
         });
+        let too_long = self.too_long(&self.top, tracked.iter());
+        if !too_long.is_empty() {
+            return Ok(AfterChecks { changed: tracked, too_long, ..AfterChecks::default() });
+        }
         let edited = edited_of(&git, &tracked)?;
         let (changed, rewritten) = tracked.into_iter().partition(|path| edited.contains(path));
-        Ok(AfterChecks { changed, rewritten })
+        Ok(AfterChecks { changed, rewritten, too_long })
     }
 
     /// Stages these tracked files again.
@@ -392,6 +435,8 @@ pub struct AfterChecks {
     pub changed: Vec<PathBuf>,
     /// Those with the same content.
     pub rewritten: Vec<PathBuf>,
+    /// Those that are now too long to be read; then all that were written count as changed.
+    pub too_long: BTreeSet<PathBuf>,
 }
 
 /// What shows that a file was written or replaced: its inode and change time, which no program can

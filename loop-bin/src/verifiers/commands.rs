@@ -54,7 +54,7 @@ impl Verifier for Commands {
 /// Checks a commit that git hooks changed.
 fn check_commit(work: &mut Work<'_>) -> Result<(), Stopped> {
     run(work)?;
-    let AfterChecks { changed, rewritten } = work.copy.after_checks(&work.job.books.ours)?;
+    let AfterChecks { changed, rewritten, .. } = work.copy.after_checks(&work.job.books.ours)?;
     work.staged.rewritten.extend([changed, rewritten].concat());
     Ok(())
 }
@@ -65,7 +65,13 @@ fn check_staged(work: &mut Work<'_>) -> Result<(), Stopped> {
     for round in 1..=MOST_ROUNDS {
         run(work)?;
         work.copy.open(Start::of(attempt))?;
-        let AfterChecks { changed, rewritten } = work.copy.after_checks(&job.books.ours)?;
+        let AfterChecks { changed, rewritten, too_long } =
+            work.copy.after_checks(&job.books.ours)?;
+        if !too_long.is_empty() {
+            let files = named_files(&too_long);
+            let why = format!("the checks made {files} longer than [limits] changes allows");
+            return Err(WorkEnd::failed(why).into());
+        }
         if changed.is_empty() {
             work.staged.rewritten = rewritten;
             return Ok(());

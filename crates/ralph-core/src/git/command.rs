@@ -35,11 +35,13 @@ pub struct Patience {
     pub locks: Duration,
     /// The limit without a sign of life: moving gigabytes may take any time, hanging may not.
     pub idle: Duration,
+    /// The limit even for a busy git, which an interrupt shortens: for files of an attempt.
+    pub busy: Option<Duration>,
 }
 
 impl Default for Patience {
     fn default() -> Self {
-        Self { locks: Duration::from_secs(10), idle: Duration::from_secs(300) }
+        Self { locks: Duration::from_secs(10), idle: Duration::from_secs(300), busy: None }
     }
 }
 

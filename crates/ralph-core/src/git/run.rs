@@ -12,7 +12,7 @@ use ralph_base::linux;
 use ralph_base::supervised::{self, CheckEnd};
 use wait_timeout::ChildExt;
 
-use super::{Git, GitError};
+use super::{Git, GitError, Patience};
 
 /// The number of bytes kept of git's own messages.
 const MOST_STDERR: usize = 8 * 1024;
@@ -22,6 +22,9 @@ const PULSE: Duration = Duration::from_secs(1);
 
 /// The limit without a sign of life once we were asked to stop.
 const HURRIED: Duration = Duration::from_secs(5);
+
+/// How long a git with a limit may be busy once we were asked to stop.
+const BUSY: Duration = Duration::from_secs(20);
 
 /// The interval between retries while a lock is held.
 const LOCK_PULSE: Duration = Duration::from_millis(50);
@@ -122,7 +125,7 @@ impl Git {
             let writer = start(scope, move || write(&mut stdin));
             let reader = start(scope, move || read(&mut stdout));
             let listener = start(scope, || last_part(stderr));
-            let ended = wait(&mut child, self.is_kept(), self.patience.idle);
+            let ended = wait(&mut child, self.is_kept(), self.patience);
             (ended, joined(writer), joined(reader), joined(listener).unwrap_or_default())
         });
         let (command, dir) = self.named(args);
@@ -149,15 +152,19 @@ impl Git {
 }
 
 /// Waits until git ends; `None` if it showed no sign of life for a while and was killed.
-fn wait(child: &mut Child, is_kept: bool, idle: Duration) -> io::Result<Option<ExitStatus>> {
+fn wait(child: &mut Child, is_kept: bool, patience: Patience) -> io::Result<Option<ExitStatus>> {
     let (begun, mut last) = (Instant::now(), (Vec::new(), Instant::now()));
+    let mut interrupted: Option<Instant> = None;
     loop {
         let interrupts = supervised::INTERRUPTS.load(Ordering::SeqCst);
         let idle = match interrupts {
-            0 => idle,
-            1 => idle.min(HURRIED),
-            _ => idle.min(PULSE),
+            0 => patience.idle,
+            1 => patience.idle.min(HURRIED),
+            _ => patience.idle.min(PULSE),
         };
+        if interrupts > 0 {
+            interrupted.get_or_insert_with(Instant::now);
+        }
         if let Some(status) = child.wait_timeout(PULSE.min(idle))? {
             return Ok(Some(status));
         }
@@ -168,7 +175,10 @@ fn wait(child: &mut Child, is_kept: bool, idle: Duration) -> io::Result<Option<E
             last = (now, Instant::now());
         }
         // After a second interrupt we do not wait even for a git that is busy.
-        if last.1.elapsed() >= idle || interrupts > 1 && begun.elapsed() >= HURRIED {
+        let is_over = patience.busy.is_some_and(|limit| {
+            begun.elapsed() >= limit || interrupted.is_some_and(|at| at.elapsed() >= BUSY)
+        });
+        if is_over || last.1.elapsed() >= idle || interrupts > 1 && begun.elapsed() >= HURRIED {
             // Including its child processes, which would keep its pipes open.
             supervised::kill(child, is_kept)?;
             return Ok(None);
@@ -244,7 +254,6 @@ mod tests {
     use test_support::Scratch;
 
     use super::*;
-    use crate::git::command::Patience;
 
     fn git(idle: Duration) -> (Scratch, Git) {
         let scratch = Scratch::new();
@@ -260,6 +269,15 @@ mod tests {
         assert!(matches!(error, GitError::Deadline { .. }), "{error}");
         let pid = scratch.read("pid");
         test_support::until("its shell is gone", || !test_support::is_alive(&pid));
+    }
+
+    #[test]
+    fn a_busy_git_is_ended_at_its_limit() {
+        let (_scratch, git) = git(Duration::from_secs(60));
+        let limit = Some(Duration::from_millis(300));
+        let git = git.with_patience(Patience { busy: limit, ..Patience::default() });
+        let error = git.run(&["-c", "alias.work=!while :; do :; done", "work"]).unwrap_err();
+        assert!(matches!(error, GitError::Deadline { .. }), "{error}");
     }
 
     #[test]

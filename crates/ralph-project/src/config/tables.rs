@@ -199,6 +199,8 @@ tables! {
         /// Part of the machine's memory that it may use; 0 means no limit.
         #[serde(deserialize_with = "part")]
         memory: f64 = 0.75, Number, "RALPH_MAX_MEMORY", "";
+        /// Megabytes that an attempt may leave in new and changed files; 0 means no limit.
+        changes: u64 = 1000, Integer, "RALPH_MAX_CHANGES", "";
         /// Megabytes that an agent may print; 0 means no limit.
         output: u64 = 1000, Integer, "RALPH_MAX_OUTPUT", "";
         /// Megabytes that its log keeps, without the middle; 0 means all.

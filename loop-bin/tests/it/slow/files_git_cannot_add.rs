@@ -1,7 +1,7 @@
 //! Files that git cannot add: the attempt fails with git's message and is kept as it is on disk,
 //! and the run continues.
 
-use crate::stage::{PLAN, Stage, TWO, signal, until};
+use crate::stage::{ONE, PLAN, Stage, TWO, signal, until};
 
 const PROGRESS: &str = ".ralph/PRD-1/progress.md";
 
@@ -64,6 +64,35 @@ fn content_that_git_rejects_fails_the_attempt() {
     ] {
         check_both(|| with(attributes, settings), act, words);
     }
+}
+
+#[test]
+fn a_sparse_file_of_any_size_fails_the_attempt() {
+    // Git would read every zero of it.
+    let stage = || {
+        let stage = with("* text=auto\n", &[]);
+        stage.repo.write("a.txt", "");
+        stage.repo.write(".gitignore", "*.o\n");
+        stage.repo.commit_all("an empty file");
+        stage
+    };
+    for act in [
+        "truncate -s 4T new.bin",
+        "truncate -s 4T a.txt",
+        "echo >x.o; git add -f x.o; truncate -s 4T x.o",
+        "mkdir -p .claude; truncate -s 4T .claude/settings.json",
+    ] {
+        check_both(stage, act, "too long to be saved; the limit is 1000 MB");
+    }
+    let act = "echo kept >kept.txt; git init -q inner; truncate -s 4T inner/x";
+    check(&stage(), act, 1, "the agent exited with code 1");
+}
+
+#[test]
+fn a_check_that_makes_a_file_too_long_fails() {
+    let stage = Stage::new("works", ONE);
+    let ran = stage.run(&["--verify", "truncate -s 4T a.txt", "--attempts", "1"]);
+    ran.ended(8).says("the checks made a.txt longer than [limits] changes allows");
 }
 
 #[test]
