@@ -60,15 +60,19 @@ pub fn run_if_asked() -> Option<ExitCode> {
         return Some(not_started(&become_program(policy.as_ref(), args)));
     }
     close_inherited();
-    if given(OWN_SESSION).is_some() {
-        // Detaches from the terminal, so that nothing of an attempt can type into it.
-        let _ = setsid();
-    }
+    // Detaches from the terminal, so that nothing of an attempt can type into it. Where the user
+    // started us at a terminal, we stay there and only the program leaves it.
+    let is_detached = given(OWN_SESSION).is_some() && setsid().is_ok();
     let limits = given(LIMITS).and_then(|text| text.parse().ok()).unwrap_or_default();
     let loop_pid = given(LOOP).and_then(|pid| pid.parse().ok());
     // Without the sandbox, a program may gain rights, by sudo for example.
     let is_confined = policy.is_some() && linux::confine_signals();
-    let start = || become_program(policy.as_ref(), args);
+    let start = || {
+        if !is_detached {
+            let _ = setsid();
+        }
+        become_program(policy.as_ref(), args)
+    };
     Some(keeper::keep(start, limits, loop_pid, is_confined))
 }
 

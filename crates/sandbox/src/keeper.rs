@@ -14,10 +14,10 @@ use std::time::{Duration, Instant};
 
 use fork::Fork;
 use nix::errno::Errno;
-use nix::sys::signal::{Signal, kill};
+use nix::sys::signal::{Signal, kill, killpg};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
-use nix::unistd::{Pid, getppid};
-use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use nix::unistd::{Pid, getpid, getppid};
+use signal_hook::consts::{SIGCHLD, SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGWINCH};
 
 use crate::door::not_started;
 use crate::{Descendants, Limits, linux};
@@ -75,9 +75,12 @@ fn run(
     let ignored = Arc::new(AtomicBool::new(false));
     let (mut bell, ringer) = UnixStream::pair()?;
     bell.set_read_timeout(Some(PULSE))?;
-    // Ctrl-C reaches the program as well, which decides what it means.
-    let signals = [(SIGTERM, &asked), (SIGQUIT, &killed), (SIGINT, &ignored), (SIGHUP, &ignored)];
-    for (signal, seen) in signals.into_iter().chain([(SIGCHLD, &ignored)]) {
+    // What the terminal sends is for the program: it decides what that means.
+    let for_program = [SIGINT, SIGHUP, SIGTSTP, SIGCONT, SIGWINCH];
+    let for_program = for_program.map(|signal| (signal, Arc::new(AtomicBool::new(false))));
+    let signals = [(SIGTERM, &asked), (SIGQUIT, &killed), (SIGCHLD, &ignored)];
+    let passed_on = for_program.iter().map(|(signal, seen)| (*signal, seen));
+    for (signal, seen) in signals.into_iter().chain(passed_on) {
         signal_hook::flag::register(signal, Arc::clone(seen))?;
         signal_hook::low_level::pipe::register(signal, ringer.try_clone()?)?;
     }
@@ -110,8 +113,24 @@ fn run(
             return Ok(WaitStatus::Exited(child, BEYOND_LIMITS));
         }
         let _ = bell.read(&mut [0; 64]);
+        for (signal, seen) in &for_program {
+            if seen.swap(false, Ordering::SeqCst) {
+                pass_on(child, *signal);
+            }
+        }
     }
     status.ok_or_else(|| io::Error::other("it cannot be ended"))
+}
+
+/// Passes a signal on to a program that left our terminal, and stops when the program is to stop.
+fn pass_on(child: Pid, signal: i32) {
+    let Ok(signal) = Signal::try_from(signal) else { return };
+    let is_stop = signal == Signal::SIGTSTP;
+    // A program that leads no group is in ours, and got the signal itself.
+    let _ = killpg(child, if is_stop { Signal::SIGSTOP } else { signal });
+    if is_stop {
+        let _ = kill(getpid(), Signal::SIGSTOP);
+    }
 }
 
 /// Kills all descendants. One that forks without a pause is gone before its id is read, but cannot

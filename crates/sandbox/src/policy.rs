@@ -192,7 +192,8 @@ impl Policy {
         let listed: Vec<_> = request.listed(&request.settings.show).collect();
         self.hide = request.secrets();
         self.hide.retain(|hidden| {
-            !for_agent.iter().chain(&listed).any(|shown| hidden.starts_with(shown))
+            let is_shown = for_agent.iter().chain(&listed).any(|shown| hidden.starts_with(shown));
+            !is_shown && !self.write.contains(hidden)
         });
         self.show = request.shown();
         // A program that was found, or a folder of the agent, may be a secret as well.

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use camino::Utf8Path;
 
-use crate::stage::{ONE, Ran, Stage, executable};
+use crate::stage::{LOOP, ONE, Ran, Stage, executable, signal, until};
 
 /// Whether this kernel lacks sandbox support; tests that need it then pass without running.
 pub(crate) fn is_missing() -> bool {
@@ -285,6 +285,29 @@ fn the_sandbox_command_uses_the_same_sandbox_and_works_in_the_copy() {
     let copy = stage.copy().unwrap();
     stage.run_in(&copy, &["sandbox", "--", "touch", "tried"]).ended(0);
     assert!(copy.join("tried").exists());
+}
+
+#[test]
+fn a_command_in_the_sandbox_leaves_the_terminal_and_hears_its_signals() {
+    let Some(stage) = in_sandbox() else { return };
+    let at_terminal = |script: &str| {
+        let mut command = Command::new("script");
+        let line = format!("{LOOP} sandbox -- sh -c '{script}'");
+        command.args(["-qec", &line, "/dev/null"]).current_dir(stage.repo.root());
+        let known = stage.command(&[]);
+        command.envs(known.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        Ran::from(command.output().unwrap())
+    };
+    at_terminal("test -t 1 && echo text").ended(0).says("text");
+    // Who has it as its own can type into it.
+    assert_ne!(at_terminal("echo x >/dev/tty").code, Some(0));
+    let note = stage.note_path("ready");
+    let wait = format!("trap 'exit 9' INT; echo >{note}; while :; do sleep 0.1; done");
+    let mut command = stage.command(&["sandbox", "--", "sh", "-c", &wait]);
+    let mut child = command.env("RALPH_SANDBOX_WRITE", stage.note_path("")).spawn().unwrap();
+    until("the trap", || note.exists());
+    signal("INT", child.id());
+    assert_eq!(child.wait().unwrap().code(), Some(9));
 }
 
 /// In place, the git folder is writable, so the record of the run is kept outside of it.

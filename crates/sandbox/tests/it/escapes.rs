@@ -111,6 +111,22 @@ fn abstract_sockets_outside_are_refused() {
     drop(listener);
 }
 
+#[test]
+fn terminals_outside_cannot_be_opened() {
+    let world = World::new();
+    let note = world.path("copies/own/terminal");
+    let show = format!("script -qec 'tty >{note}; exec sleep 60' /dev/null");
+    let mut terminal = world.shell(Side::Outside, &show);
+    let _terminal = Outsider(terminal.stdin(Stdio::piped()).spawn().unwrap());
+    until("the terminal", || fs_err::read_to_string(&note).is_ok_and(|it| it.contains("/dev/")));
+    for open in ["<", ">"] {
+        let script = format!(": {open}$(cat {note})");
+        assert!(!world.run(Side::Inside, &script).status.success(), "{script}");
+        let output = world.run(Side::Outside, &script);
+        assert!(output.status.success(), "{}", text(&output));
+    }
+}
+
 /// The paths of a list in the home folder, each of them written as a file.
 fn written(world: &World, list: &'static str, content: &str) -> Vec<&'static str> {
     let names: Vec<_> = lines(list).collect();
