@@ -21,7 +21,7 @@ use ralph_project::failure::Failure;
 use run_history::words::counted;
 
 /// Patterns of ignored files to copy, in gitignore syntax: a convention of the clients.
-const INCLUDE: &str = ".worktreeinclude";
+pub(super) const INCLUDE: &str = ".worktreeinclude";
 
 /// The maximum total size of these files; more is assumed to be a mistake.
 const LARGEST_INCLUDE: u64 = 1_000_000_000;

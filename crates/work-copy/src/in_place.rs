@@ -15,6 +15,7 @@ use camino::{Utf8DirEntry, Utf8Path, Utf8PathBuf};
 use ralph_base::state::{self, RunDir, StateDir};
 use ralph_core::git::{Git, GitError, Repo, Status};
 
+use super::carry::INCLUDE;
 use super::remove::remove_all;
 use super::{Source, Start, Workspace};
 use ralph_project::failure::Failure;
@@ -116,7 +117,7 @@ impl ProtectedFiles {
     ) -> io::Result<()> {
         let (source, root) = (&copy.source, copy.root());
         let state = StateDir::of_project(root);
-        let mut paths = vec![state.config(), state.guardrails()];
+        let mut paths = vec![state.config(), state.guardrails(), source.top.join(INCLUDE)];
         paths.extend(progress.cloned());
         paths.extend([StateDir::prompt_beside(plan), StateDir::review_prompt_beside(plan)]);
         let client = root.join(state::CLIENT_FOLDER);

@@ -12,7 +12,7 @@ use ralph_base::state::{CLIENT_FOLDER, FOREIGN_LIFECYCLE_DIR, PROJECT_MARKER};
 use ralph_core::git::{Git, GitError, Snapshot};
 
 use super::aside::{bring_submodule, dirty_submodules, repositories, set_aside};
-use super::carry::replace;
+use super::carry::{INCLUDE, replace};
 use super::known::Files;
 use super::remove::{make_readable, remove_all};
 use super::{Imported, Start, Workspace};
@@ -451,6 +451,10 @@ fn state_of(path: &Path) -> FileState {
 /// Whether a file controls the run or the client: the project's version of it counts, and an
 /// agent's version is never committed.
 fn is_protected(inside: &Utf8Path, path: &Path) -> bool {
+    // It says which of the user's ignored files the next copy gets.
+    if path == Path::new(INCLUDE) {
+        return true;
+    }
     let Ok(path) = path.strip_prefix(inside.as_std_path()) else { return false };
     let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
     let in_client = path.parent() == Some(Path::new(CLIENT_FOLDER));
@@ -478,6 +482,7 @@ mod tests {
             ("app/.claude", true),
             ("app/.fresher/hooks/started", true),
             ("app/.fresher", true),
+            (".worktreeinclude", true),
             ("app/.fresher/notes.md", false),
             ("app/.claude/commands/x.md", false),
             ("app/src/main.rs", false),

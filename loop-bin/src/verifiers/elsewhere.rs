@@ -12,17 +12,17 @@ use crate::run::attempt::verify::{Verifier, Work};
 /// Folders whose files count, at any depth of the project.
 const FOLDERS: &str = "\
     .agents .buildkite .circleci .claude .clinerules .codex .copilot .cursor .devcontainer .factory \
-    .forgejo .gemini .gitea .githooks .github/actions .github/hooks .github/workflows .gitlab .husky \
+    .forgejo .gemini .gitea .githooks .github/actions .github/hooks .github/instructions .github/workflows .gitlab .husky \
     .idea/runConfigurations .kilocode .kimi .kimi-code .kiro/hooks .lefthook .opencode .qwen \
     .windsurf .woodpecker .zed";
 
 /// Files that count, at any depth of the project.
 const FILES: &str = "\
-    .appveyor.yml .drone.yml .envrc .gitattributes .gitlab-ci.yml .gitmodules .goosehints \
+    .aider.conf.yml .appveyor.yml .cursorrules .drone.yml .envrc .gitattributes .gitlab-ci.yml .gitmodules .goosehints \
     .lefthook.toml .lefthook.yaml .lefthook.yml .mcp.json .mise.toml .overcommit.yml \
     .pre-commit-config.yaml .pre-commit-hooks.yaml .travis.yml .vscode/extensions.json \
-    .vscode/launch.json .vscode/mcp.json .vscode/settings.json .vscode/tasks.json .woodpecker.yml \
-    .worktreeinclude Jenkinsfile appveyor.yml azure-pipelines.yml bitbucket-pipelines.yml \
+    .vscode/launch.json .vscode/mcp.json .vscode/settings.json .vscode/tasks.json .windsurfrules \
+    .woodpecker.yml AGENTS.md AGENTS.override.md CLAUDE.local.md CLAUDE.md GEMINI.md Jenkinsfile QWEN.md appveyor.yml azure-pipelines.yml bitbucket-pipelines.yml \
     cloudbuild.yaml lefthook.toml lefthook.yaml lefthook.yml mise.toml opencode.json opencode.jsonc";
 
 #[derive(Debug)]
@@ -38,7 +38,7 @@ impl Verifier for Elsewhere {
         if files.is_empty() {
             return Ok(Vec::new());
         }
-        let what = format!("tools outside of the sandbox execute {}", named_files(&files));
+        let what = format!("tools outside of the sandbox execute or obey {}", named_files(&files));
         Ok(vec![Finding::remark(self.name(), "runs elsewhere", what)])
     }
 }
@@ -61,7 +61,7 @@ mod tests {
     fn files_that_other_tools_execute_are_known() {
         let known = ".mcp.json .gemini/settings.json app/.codex/config.toml .claude/skills/a/run.sh \
                      .vscode/tasks.json .husky/pre-commit .github/workflows/ci.yml .envrc \
-                     lefthook.yml sub/.pre-commit-config.yaml .gitlab-ci.yml";
+                     lefthook.yml sub/.pre-commit-config.yaml .gitlab-ci.yml CLAUDE.md";
         let files: Vec<PathBuf> = known.split_whitespace().map(PathBuf::from).collect();
         assert_eq!(run_elsewhere(&files), files);
         let others =

@@ -176,7 +176,7 @@ pub(super) struct Facts {
 impl Facts {
     /// What was found out about the work before it was finished.
     pub(super) fn finding(&self) -> Option<Finding> {
-        Some(Finding::remark("unguarded", "", self.unguarded.clone()?))
+        Some(Finding::remark("unguarded", "guard", self.unguarded.clone()?))
     }
 }
 

@@ -82,7 +82,7 @@ fn files_that_other_tools_execute_are_to_be_reviewed() {
     let ran = stage.run(&["--agent", agent, "--verify", "true"]);
     ran.ended(0).says("US-001 done");
     let report = stage.run(&["report", "--markdown"]);
-    report.says("tools outside of the sandbox execute .github/workflows/ci.yml, .mcp.json");
+    report.says("tools outside of the sandbox execute or obey .github/workflows/ci.yml, .mcp.json");
 }
 
 #[test]

@@ -158,7 +158,7 @@ fn an_agent_is_ended_if_no_hook_judges_it() {
     ran.ended(0).says("US-001: a call ran unguarded: A hook gave no usable answer");
     ran.says("unguarded for 1 call");
     run(&stage, DEFAULT, &["status"], "2.1.325").ended(0).says("unguarded for 1 call");
-    run(&stage, DEFAULT, &["report", "--markdown"], "2.1.325").says("unguarded for 1 call");
+    run(&stage, DEFAULT, &["report", "--markdown"], "2.1.325").says("guard: unguarded for 1 call");
 }
 
 /// What every older script writes.
