@@ -23,12 +23,6 @@ pub(super) struct Row {
     #[serde(default)]
     program: Vec<String>,
     #[serde(default)]
-    pub(super) env: BTreeMap<String, String>,
-    #[serde(default)]
-    pub(super) settings: BTreeMap<String, String>,
-    #[serde(default)]
-    pub(super) retries: usize,
-    #[serde(default)]
     pub(super) impossible: BTreeMap<String, String>,
 }
 

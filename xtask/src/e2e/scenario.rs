@@ -1,12 +1,9 @@
 //! Scenarios as data: the model's turns, what it receives, and what must be true afterwards.
 
-use std::collections::BTreeMap;
-use std::time::Duration;
-
-use anyhow::{Context, Result, bail};
-use scripted_model::{Answer, Script, Tokens};
+use anyhow::{Context, Error, Result};
+use scripted_model::{Answer, Script, Step};
 use serde::Deserialize;
-use serde_json::Value;
+use std::collections::BTreeMap;
 
 use crate::run;
 
@@ -67,7 +64,7 @@ pub(super) struct Session {
     #[serde(default)]
     pub(super) sees: Vec<String>,
     #[serde(default)]
-    pub(super) turns: Vec<Turn>,
+    pub(super) turns: Vec<Step>,
     /// Conversations of subagents and other sessions.
     #[serde(default)]
     pub(super) other: Vec<Conversation>,
@@ -86,36 +83,8 @@ pub(super) struct Session {
 #[serde(deny_unknown_fields)]
 pub(super) struct Conversation {
     pub(super) about: String,
-    pub(super) turns: Vec<Turn>,
+    pub(super) turns: Vec<Step>,
     pub(super) had: Option<usize>,
-}
-
-/// One turn of the model, and what it must receive in return.
-#[derive(Deserialize, Default)]
-#[serde(deny_unknown_fields, default)]
-pub(super) struct Turn {
-    say: Option<String>,
-    bash: Option<String>,
-    read: Option<String>,
-    write: Option<(String, String)>,
-    edit: Option<(String, String, String)>,
-    tool: Option<(String, Value)>,
-    /// An error of the service: status, type and text.
-    refuse: Option<(u16, String, String)>,
-    /// A usage limit that ends in this many seconds.
-    limit: Option<u64>,
-    /// The same, once: some agents wait for its end themselves.
-    obeyed: Option<u64>,
-    /// Whether the key is refused.
-    wrong_key: bool,
-    /// Another call in the same turn.
-    and: Option<Box<Turn>>,
-    /// The token counts that it reports: input, written to the cache, read from it, output.
-    tokens: Option<(u64, u64, u64, u64)>,
-    /// The number of seconds before it answers.
-    after: u64,
-    pub(super) sees: Vec<String>,
-    pub(super) never_sees: Vec<String>,
 }
 
 impl Scenario {
@@ -139,11 +108,7 @@ impl Scenario {
 impl Session {
     /// Builds the model's script with names filled in. A limit is repeated if the agent retries.
     pub(super) fn script(&self, fill: &dyn Fn(&str) -> String, retries: usize) -> Result<Script> {
-        let times = |turn: &Turn| if turn.limit.is_some() { retries + 1 } else { 1 };
-        let answers = |turns: &[Turn]| {
-            let repeated = turns.iter().flat_map(|turn| std::iter::repeat_n(turn, times(turn)));
-            repeated.map(|turn| turn.answer(fill)).collect()
-        };
+        let answers = |turns: &[Step]| Step::answers(turns, fill, retries).map_err(Error::msg);
         let main: Result<Vec<Answer>> = answers(&self.turns);
         let mut script = Script::of(main?);
         for other in &self.other {
@@ -151,43 +116,6 @@ impl Session {
             script = script.with_conversation(&other.about, turns?);
         }
         Ok(script)
-    }
-}
-
-impl Turn {
-    fn answer(&self, fill: &dyn Fn(&str) -> String) -> Result<Answer> {
-        let mut answer = if let Some(text) = &self.say {
-            Answer::text(fill(text))
-        } else if let Some(command) = &self.bash {
-            Answer::bash(&fill(command))
-        } else if let Some(path) = &self.read {
-            Answer::read(fill(path))
-        } else if let Some((path, text)) = &self.write {
-            Answer::write(fill(path), text)
-        } else if let Some((path, old, new)) = &self.edit {
-            Answer::edit(fill(path), old, new)
-        } else if let Some((name, input)) = &self.tool {
-            Answer::tool(name, serde_json::from_str(&fill(&input.to_string()))?)
-        } else if let Some((status, kind, text)) = &self.refuse {
-            let kind = kind.clone().leak();
-            // Otherwise the client retries for minutes before it gives up.
-            Answer::refused(*status, kind, text).with_header("x-should-retry", "false")
-        } else if let Some(seconds) = self.limit {
-            Answer::usage_limit(seconds).with_header("x-should-retry", "false")
-        } else if let Some(seconds) = self.obeyed {
-            Answer::usage_limit(seconds)
-        } else if self.wrong_key {
-            Answer::wrong_key()
-        } else {
-            bail!("a turn that does nothing")
-        };
-        if let Some((input, cache_creation, cache_read, output)) = self.tokens {
-            answer = answer.using(Tokens { input, cache_creation, cache_read, output });
-        }
-        if let Some(other) = &self.and {
-            answer = answer.and(other.answer(fill)?);
-        }
-        Ok(answer.after(Duration::from_secs(self.after)))
     }
 }
 

@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail, ensure};
 use camino::Utf8Path;
 use ralph_project::dialect::Dialect;
-use scripted_model::{Model, Request};
+use scripted_model::{Model, Request, Step};
 use wait_timeout::ChildExt;
 
-use super::client::{CLAUDE, Client};
+use super::client::CLAUDE;
 use super::processes;
-use super::scenario::{Session, Turn};
+use super::scenario::Session;
 use super::stage::{Lacking, SESSION, Stage, Unmet};
 use crate::run;
 
@@ -26,9 +26,9 @@ const ON_TERMINAL: &str = r#"mkfifo "$HOME/keys" && exec script -qec "stty cols 
 impl Stage<'_> {
     /// Plays a session and compares it with its expectations.
     pub(super) fn play(&mut self, session: &Session) -> Result<()> {
-        let Client { name, row, .. } = self.client;
-        let script = session.script(&|text| self.fill(text), row.retries)?;
-        let model = Model::start_for(name, script)?;
+        let retries = self.reach("").retries;
+        let script = session.script(&|text| self.fill(text), retries)?;
+        let model = Model::start_for(&self.client.name, script)?;
         self.write_settings(&model.base_url())?;
         self.script(&session.setup)?;
         let mut command = self.command(session);
@@ -122,9 +122,8 @@ impl Stage<'_> {
         let is_main =
             |request: &&Request| !session.other.iter().any(|other| is_about(request, &other.about));
         let main: Vec<&Request> = requests.iter().filter(is_main).collect();
-        for passage in &session.sees {
-            self.check_seen(&main, 0, passage, true)?;
-        }
+        let prompt = Step::seeing(session.sees.clone());
+        self.check_step(&prompt, 0, &main)?;
         self.conversation("the main conversation", &main, &session.turns, session.had)?;
         for other in &session.other {
             let theirs = requests.iter().filter(|request| is_about(request, &other.about));
@@ -139,15 +138,11 @@ impl Stage<'_> {
         &self,
         name: &str,
         requests: &[&Request],
-        turns: &[Turn],
+        turns: &[Step],
         had: Option<usize>,
     ) -> Result<()> {
         for (number, turn) in turns.iter().enumerate() {
-            for (passages, is_wanted) in [(&turn.sees, true), (&turn.never_sees, false)] {
-                for passage in passages {
-                    self.check_seen(requests, number + 1, passage, is_wanted)?;
-                }
-            }
+            self.check_step(turn, number + 1, requests)?;
         }
         let count = requests.len();
         let is_right = had.is_none_or(|had| had == count);
@@ -155,23 +150,16 @@ impl Stage<'_> {
         Ok(())
     }
 
-    fn check_seen(
-        &self,
-        requests: &[&Request],
-        turn: usize,
-        passage: &str,
-        is_wanted: bool,
-    ) -> Result<()> {
-        let passage = self.fill(passage);
+    /// Checks what the model received before this turn.
+    fn check_step(&self, step: &Step, turn: usize, requests: &[&Request]) -> Result<()> {
+        if step.sees.is_empty() && step.never_sees.is_empty() {
+            return Ok(());
+        }
         let Some(request) = requests.get(turn) else {
             bail!(Unmet(format!("there is no turn {turn}")));
         };
-        let seen = request.received();
-        let shown: String = seen.chars().take(1500).collect();
-        let expected = if is_wanted { "expected" } else { "did not expect" };
-        let words = format!("before turn {turn}, {expected} `{passage}` in: {shown}");
-        ensure!(seen.contains(&passage) == is_wanted, Unmet(words));
-        Ok(())
+        let unmet = step.unmet(request, &|text| self.fill(text));
+        unmet.map_or(Ok(()), |what| bail!(Unmet(format!("before turn {turn}, {what}"))))
     }
 
     /// Saves the requests and other results where checks and people find them.

@@ -8,6 +8,7 @@ use std::process::Command;
 use anyhow::{Result, ensure};
 use camino::{Utf8Path, Utf8PathBuf};
 use ralph_base::state::StateDir;
+use scripted_model::Reach;
 use test_support::TestRepo;
 
 use super::client::{CLAUDE, Client};
@@ -131,7 +132,7 @@ impl<'a> Stage<'a> {
             ("SESSION", SESSION.to_owned()),
             ("VERSION", self.client.version.clone()),
             ("AGENT", self.client.name.clone()),
-            ("SETTINGS", self.client.row.settings.keys().cloned().collect::<Vec<_>>().join(" ")),
+            ("SETTINGS", self.reach("").settings.into_keys().collect::<Vec<_>>().join(" ")),
         ]
     }
 
@@ -181,26 +182,30 @@ impl<'a> Stage<'a> {
             .collect();
         command.current_dir(self.repo.root()).env_clear().envs(self.repo.isolation());
         command.env("PATH", format!("{}:{}", self.repo.scratch().path("tools"), system_path()));
-        let env = &self.client.row.env;
         command.envs(self.names());
-        command.envs(env.iter().map(|(name, value)| (name, value.replace("{URL}", base_url))));
+        command.envs(self.reach(base_url).env);
         command.envs(own);
     }
 
     /// Writes the user's settings for this agent.
     pub(super) fn write_settings(&self, base_url: &str) -> Result<()> {
-        for (name, text) in &self.client.row.settings {
+        for (name, text) in self.reach(base_url).settings {
             let path = self.home().join(name);
             fs_err::create_dir_all(path.parent().unwrap_or(&path))?;
-            fs_err::write(path, text.replace("{URL}", base_url))?;
+            fs_err::write(path, text)?;
         }
         Ok(())
     }
 
     /// Reads the user's settings.
-    pub(super) fn settings(&self) -> BTreeMap<&str, Option<Vec<u8>>> {
-        let read = |name: &'a String| (name.as_str(), fs_err::read(self.home().join(name)).ok());
-        self.client.row.settings.keys().map(read).collect()
+    pub(super) fn settings(&self) -> BTreeMap<String, Option<Vec<u8>>> {
+        let read = |name: String| (name.clone(), fs_err::read(self.home().join(name)).ok());
+        self.reach("").settings.into_keys().map(read).collect()
+    }
+
+    /// Returns what leads the client to the model.
+    pub(super) fn reach(&self, base_url: &str) -> Reach {
+        Reach::find(&self.client.name, base_url).unwrap_or_default()
     }
 }
 
