@@ -15,6 +15,7 @@ mod in_progress;
 mod in_task;
 mod observers;
 mod plan_choice;
+mod probe;
 mod readable;
 mod record;
 mod report;

@@ -71,6 +71,8 @@ pub struct ClientOptions {
     takes_budget: bool,
     /// Why no hooks guard the agent, if none do.
     pub unguarded: Option<String>,
+    /// What a probe found, if one was made.
+    pub probed: Option<String>,
     /// The agent whose hooks report its first prompt, whether they were passed or are installed.
     pub hooked: Option<&'static str>,
     /// The agent that is held by resuming its session, because its stop fires no hook.

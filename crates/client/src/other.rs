@@ -38,8 +38,7 @@ impl ClientOptions {
             options.unguarded = Some(why);
         }
         let version = version.unwrap_or_else(|| "of an unknown version".to_owned());
-        let measured = agent.measured.join(" and ");
-        findings.push(Diagnosis::Good(format!("{name} {version}, tried with {measured}")));
+        findings.push(Diagnosis::Good(format!("agent {name} {version}")));
         if !agent.lacks.is_empty() {
             let lacks = agent.lacks.join(", ");
             findings.push(Diagnosis::Note(format!("{name} has no {lacks}; see docs/agents.md")));

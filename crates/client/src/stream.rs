@@ -183,6 +183,9 @@ impl Stream {
                     (self.now.doing, self.now.is_refused) = (call, true);
                 }
             }
+            ("system", Some("init")) => {
+                self.context.model = text_of(event, "model").unwrap_or_default().to_owned();
+            }
             ("system", Some("informational")) => self.unjudged.message(event, self.calls.count),
             ("system", Some("session_writes_lost")) => {
                 self.unsaved = Some(text_of(event, "error_code").unwrap_or("unknown").to_owned());

@@ -168,6 +168,14 @@ pub(crate) fn go_to(folder: &impl AsRawFd, path: &mut PathBuf) {
     }
 }
 
+/// Returns how many programs want each processor: 1 on a machine that is not busy.
+pub fn busy() -> u32 {
+    let load = fs_err::read_to_string("/proc/loadavg").unwrap_or_default();
+    let load: f64 = load.split(' ').next().and_then(|text| text.parse().ok()).unwrap_or_default();
+    let processors = std::thread::available_parallelism().map_or(1, usize::from) as f64;
+    (load / processors).ceil().max(1.0) as u32
+}
+
 /// Returns the running program, even if its file was replaced (outside of Linux: the new file).
 pub fn own_program() -> io::Result<PathBuf> {
     let running = Path::new("/proc/self/exe");

@@ -12,7 +12,7 @@ row! {
     #[expect(missing_docs, reason = "the table says what each field is")]
     pub Dialect {
         texts: name start behind resume model pass variable servers user project home fresh exit code context;
-        lists: instead measured lacks events shells reads edits writes patches path output code_texts;
+        lists: instead lacks events shells reads edits writes patches path output code_texts;
         flags: millis exit_unknown deny_flat stop_by_exit;
         lines
     }

@@ -12,7 +12,9 @@ pub fn program(path: impl AsRef<str>, home: &Utf8Path) -> Command {
         .env_clear()
         .env("PATH", std::env::var("PATH").unwrap_or_default())
         .env("HOME", home)
-        .env("LC_ALL", "C");
+        .env("LC_ALL", "C")
+        // A probe starts the agent, which is a script in most tests.
+        .env("RALPH_PROBE", "off");
     if let Some(file) = std::env::var_os("LLVM_PROFILE_FILE") {
         // When measured for coverage, a program would otherwise write its counts to the project.
         command.env("LLVM_PROFILE_FILE", file);

@@ -16,14 +16,12 @@ use ralph_project::failure::Failure;
 /// Returns the folder for the copies of the project at `top`: `<name>-<hash>` in the cache folder.
 pub fn folder(env: &Env, config: &Config, top: &Utf8Path) -> Result<Utf8PathBuf, Failure> {
     let base = match config.workspace.folder.as_str() {
-        "" => home_of(env, "XDG_CACHE_HOME", ".cache")
-            .ok_or_else(|| {
-                Failure::because(
-                    "no folder for the copy: neither XDG_CACHE_HOME nor HOME is set; set one, or \
-                     specify a folder with --workspace-folder",
-                )
-            })?
-            .join("ralph"),
+        "" => of_user(env).ok_or_else(|| {
+            Failure::because(
+                "no folder for the copy: neither XDG_CACHE_HOME nor HOME is set; set one, or \
+                 specify a folder with --workspace-folder",
+            )
+        })?,
         folder => top.join(folder),
     };
     let folder = base.join(name_of(top));
@@ -38,11 +36,16 @@ pub fn folder(env: &Env, config: &Config, top: &Utf8Path) -> Result<Utf8PathBuf,
     Ok(folder)
 }
 
+/// Returns our folder in the user's cache folder.
+pub fn of_user(env: &Env) -> Option<Utf8PathBuf> {
+    Some(home_of(env, "XDG_CACHE_HOME", ".cache")?.join("ralph"))
+}
+
 /// Returns the file that names the project of these copies: where no attempt can write.
 pub(crate) fn record(env: &Env, copies: &Utf8Path) -> Option<Utf8PathBuf> {
     let real = copies.canonicalize_utf8().unwrap_or_else(|_| copies.to_owned());
     let name = format!("{:016x}", fingerprint(real.as_str().as_bytes()));
-    Some(home_of(env, "XDG_CACHE_HOME", ".cache")?.join("ralph/copies").join(name))
+    Some(of_user(env)?.join("copies").join(name))
 }
 
 /// Returns the project of the copy that contains a folder; `None` if it is in no copy. What the
@@ -54,8 +57,7 @@ pub fn project_of(env: &Env, folder: &Utf8Path) -> Result<Option<Utf8PathBuf>, F
     if let Some(project) = above.iter().find_map(project) {
         return Ok(Some(project.into()));
     }
-    let cache = home_of(env, "XDG_CACHE_HOME", ".cache").map(|folder| folder.join("ralph"));
-    match cache.filter(|cache| folder.starts_with(cache)) {
+    match of_user(env).filter(|cache| folder.starts_with(cache)) {
         Some(_) => Err(Failure::because(format!(
             "{folder} is in a copy whose project is not known; start `ralph-loop` in the project \
              once, or run this command there"
@@ -119,7 +121,7 @@ pub fn state_folder(env: &Env, top: &Utf8Path) -> Option<Utf8PathBuf> {
 }
 
 /// Returns a name that is unique to the project at `top`.
-fn name_of(top: &Utf8Path) -> String {
+pub fn name_of(top: &Utf8Path) -> String {
     let name = top.file_name().unwrap_or("project");
     format!("{name}-{:08x}", fingerprint(top.as_str().as_bytes()) as u32)
 }

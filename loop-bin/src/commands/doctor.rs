@@ -14,7 +14,6 @@ use ralph_project::config::{Baseline, LoopSettings, Mode};
 use super::{EXTENSIONS, Subcommand};
 use crate::exit::Failure;
 use crate::flags::RunFlags;
-use crate::here;
 use crate::plan_choice::with_plan_of_run;
 use crate::record::{is_work_left_in, take_lock};
 use crate::run::start::{
@@ -22,6 +21,7 @@ use crate::run::start::{
     troubles,
 };
 use crate::terminal::View;
+use crate::{here, probe};
 use board::{Tip, progress_path};
 use client::signals::Interrupts;
 use ralph_project::diagnosis::Diagnosis;
@@ -44,18 +44,29 @@ pub(crate) struct Doctor {
     /// Do not make a copy to run the setup and the checks in
     #[arg(long)]
     no_checks: bool,
+    /// Only start the installed agent against a model of our own, without network or cost, and report what holds
+    #[arg(long)]
+    probe: bool,
+    /// With --probe, print what holds as a table in Markdown
+    #[arg(long, requires = "probe")]
+    markdown: bool,
     #[command(flatten)]
     flags: RunFlags,
 }
 
 /// Runs all examinations.
-fn run(env: &Env, Doctor { no_checks, flags }: Doctor) -> Result<ExitCode, Failure> {
+fn run(env: &Env, asked: Doctor) -> Result<ExitCode, Failure> {
+    let Doctor { no_checks, probe, markdown, flags } = asked;
+    if probe {
+        return probe::doctor(env, &here::config(&here::project(env)?, env, &flags.0)?, markdown);
+    }
     let with_checks = !no_checks;
     let mut findings = Vec::new();
     let flags = with_plan_of_run(flags.0, &here::project(env)?)?;
     match preflight(env, &flags, EXTENSIONS) {
         Ok(mut preflight) => {
             findings.extend(all_findings(&preflight)?);
+            findings.extend(probe::found_before(env, &preflight.config));
             if !findings.iter().any(Diagnosis::is_problem) {
                 findings.extend(try_to_escape(&preflight)?);
                 findings.extend(readable_in_home(&preflight.workspace.doors));

@@ -43,6 +43,7 @@ use ralph_base::fault;
 use ralph_project::config::Mode;
 
 use crate::exit::Failure;
+use crate::probe;
 use conductor::conduct;
 pub(crate) use context::{echo, journal};
 use decide::Finish;
@@ -50,7 +51,8 @@ pub(crate) use scripts::{program, programs_in};
 use start::Preflight;
 
 /// Runs the loop in a project that has been examined.
-pub(crate) fn run(env: &Env, preflight: Preflight) -> Result<ExitCode, Failure> {
+pub(crate) fn run(env: &Env, mut preflight: Preflight) -> Result<ExitCode, Failure> {
+    preflight.findings.extend(probe::at_start(env, &preflight.config, &mut preflight.options));
     let mut run = start::start(env, preflight)?;
     let before = recover::recover(env, &mut run).and_then(|()| {
         fault::point("loop.taken-over");

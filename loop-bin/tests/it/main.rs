@@ -27,6 +27,7 @@ mod notify;
 mod other_agents;
 mod other_plans;
 mod picture;
+mod probe;
 mod refused_at_the_start;
 mod report;
 mod sandbox;

@@ -14,7 +14,7 @@ const FLOORS: [&[&str]; 11] = [
     &["run"],
     &["report"],
     &["plan_choice", "in_progress", "housekeeping"],
-    &["record"],
+    &["record", "probe"],
     &["detect", "example", "forge", "readable"],
     &["flags", "here", "in_task", "suggest"],
     &["exit"],

@@ -40,5 +40,6 @@ pub use tables::{
     SandboxSettings, Scope, Session, Stop, Tests, Verify, WorkspaceSettings, keys,
 };
 pub use values::{
-    Baseline, FailBehavior, Mode, Prove, PullRequests, RollbackOn, SandboxMode, Skip, Weakened,
+    Baseline, FailBehavior, Mode, Probing, Prove, PullRequests, RollbackOn, SandboxMode, Skip,
+    Weakened,
 };

@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 use super::keys::{Key, Kind, key};
 use super::seconds::Seconds;
 use super::values::{
-    Baseline, FailBehavior, Mode, Prove, PullRequests, RollbackOn, SandboxMode, Skip, Weakened,
-    amount, at_least_one, part,
+    Baseline, FailBehavior, Mode, Probing, Prove, PullRequests, RollbackOn, SandboxMode, Skip,
+    Weakened, amount, at_least_one, part,
 };
 use crate::dialect::{AGENTS, Dialect};
 use ralph_base::texts::{texts, texts_by_name};
@@ -145,6 +145,9 @@ tables! {
         grace: Seconds = Seconds(10), Seconds, "RALPH_AGENT_GRACE", "grace";
         /// Start even if an agent that supports hooks would run without them.
         unguarded: bool, Switch, "RALPH_UNGUARDED", "unguarded";
+        /// What to do before the first story with a version of the agent that this machine has not probed: `auto`
+        /// probes it, `require` also refuses to start unless everything holds, `off` does not probe.
+        probe: Probing, Choice, "RALPH_PROBE", "";
     }
 
     /// The table `[verify]`.

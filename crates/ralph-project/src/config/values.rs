@@ -53,6 +53,19 @@ pub enum SandboxMode {
     Off,
 }
 
+/// What a run does with an agent that this machine has not probed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Probing {
+    /// It probes it once, and says what does not hold.
+    #[default]
+    Auto,
+    /// It does not start unless everything holds that should.
+    Require,
+    /// It does not probe.
+    Off,
+}
+
 /// When an attempt is rolled back.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -45,6 +45,7 @@ fn run(env: &Env) -> Result<ExitCode, Failure> {
     let flags = [
         Flag::new("agent.command", format!("{} {OPTIONS}", quoted(&agent))),
         Flag::new("agent.unguarded", "true"),
+        Flag::new("agent.probe", "off"),
         Flag::new("verify.commands", "sh tests.sh"),
         Flag::new("limits.attempts_per_story", "2"),
         Flag::new("limits.max_cost_usd", "1"),
