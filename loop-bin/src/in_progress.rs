@@ -25,7 +25,8 @@ pub(crate) fn refuse_red_checks(
     let dir = work.unwrap_or_else(|| project.root().to_owned());
     let record = project.run_dir().map(|dir| RunRecord::load(&dir));
     let failed_before = record.transpose()?.flatten().unwrap_or_default().failed_before;
-    let rules = Some(CheckRules { config, failed_before: &failed_before });
+    let text = attempt_of(project)?.map(|attempt| attempt.text).unwrap_or_default();
+    let rules = Some(CheckRules::new(config, &failed_before, &text));
     let context = CheckContext { dir: &dir, run: "", left: None, rules, door: &Door::default() };
     let checks = run_checks(context, &verify.commands, verify.timeout.limit(), stop)?;
     match checks.last().filter(|check| !check.passed()) {

@@ -35,6 +35,8 @@ pub struct Check {
     pub took: Duration,
     /// Whether it is a test run that ran no test, which does not count as a pass.
     pub ran_no_test: bool,
+    /// Whether it is one that ran no test and may.
+    pub may_be_empty: bool,
     /// Whether it hides the exit code of a test run whose output proves nothing, which does not
     /// count as a pass either.
     pub hides_result: bool,
@@ -46,8 +48,8 @@ impl Check {
     /// Returns a check that ended in this way, before any [`CheckRules`] are applied.
     pub fn new(command: &str, end: CheckEnd, output: String, took: Duration) -> Self {
         let command = command.to_owned();
-        let (ran_no_test, hides_result) = (false, false);
-        Self { command, end, output, took, ran_no_test, hides_result, excused: None }
+        let (ran_no_test, may_be_empty, hides_result) = (false, false, false);
+        Self { command, end, output, took, ran_no_test, may_be_empty, hides_result, excused: None }
     }
 
     /// Returns the verdict on its output as a test run; `None` if it did not exit by itself.
@@ -63,7 +65,7 @@ impl Check {
     pub fn passed(&self) -> bool {
         let is_proven = !self.ran_no_test && !self.hides_result;
         let ended_well = self.end == CheckEnd::Exited(Some(0)) && is_proven;
-        ended_well || self.excused.is_some()
+        ended_well || self.may_be_empty || self.excused.is_some()
     }
 
     /// Returns the command on one line, for messages.
@@ -87,7 +89,7 @@ impl Check {
     /// Returns the result in a few words.
     pub fn verdict(&self) -> String {
         match self.end {
-            _ if self.ran_no_test => "ran no test".to_owned(),
+            _ if self.ran_no_test || self.may_be_empty => "ran no test".to_owned(),
             _ if self.hides_result => "hides whether its tests passed (let it end with their exit \
                                        code: without a pipe, or with `set -o pipefail` in bash)"
                 .to_owned(),
@@ -151,16 +153,35 @@ pub struct CheckRules<'a> {
     pub config: &'a Config,
     /// What failed in each check before the first story, if that is ignored.
     pub failed_before: &'a BTreeMap<String, FailedBefore>,
+    /// Whether a run without any test passes.
+    allows_no_tests: bool,
 }
 
-impl CheckRules<'_> {
+/// The note at a story that adds no tests on purpose, so that a run without any passes.
+const NO_TESTS: &str = "(no tests)";
+
+impl<'a> CheckRules<'a> {
+    /// Returns the rules for a story with this text.
+    pub fn new(
+        config: &'a Config,
+        failed_before: &'a BTreeMap<String, FailedBefore>,
+        story: &str,
+    ) -> Self {
+        let allows_no_tests = config.verify.allow_no_tests || story.contains(NO_TESTS);
+        Self { config, failed_before, allows_no_tests }
+    }
+
     fn judge(&self, check: &mut Check) {
         let Some(verdict) = check.verdict_of(self.config) else { return };
         let said_nothing = verdict.kind == Kind::NoTests;
-        check.ran_no_test = said_nothing && !self.config.verify.allow_no_tests;
+        check.ran_no_test = said_nothing && !self.allows_no_tests;
         check.hides_result = verdict.kind == Kind::Unknown;
         let before = self.failed_before.get(&check.command);
-        if check.end != CheckEnd::Exited(Some(0))
+        if said_nothing && self.allows_no_tests && matches!(check.end, CheckEnd::Exited(Some(_))) {
+            // Some runners end with a code of their own then.
+            check.may_be_empty = true;
+        } else if check.end != CheckEnd::Exited(Some(0))
+            && !check.ran_no_test
             && before.is_some_and(|before| before.covers(&verdict))
         {
             let mut now = FailedBefore::default();
@@ -259,7 +280,8 @@ mod tests {
     #[test]
     fn a_check_that_hides_the_result_of_its_tests_has_not_passed() {
         let config = Config::default();
-        let rules = CheckRules { config: &config, failed_before: &BTreeMap::new() };
+        let none = BTreeMap::new();
+        let rules = CheckRules::new(&config, &none, "");
         for (command, output, passed) in [
             ("pytest | tee log", "Step 1 to 3...\n", false),
             ("pytest | tee log", "3 passed in 0.1s\n", true),

@@ -17,6 +17,7 @@
 //! | [`leftovers`] | which added lines hold a marker, a placeholder or debugging code? |
 //! | [`loop_progress`] | what does `progress.txt` beside a feature list contain? |
 //! | [`mailbox`] | how does a hook ask the loop? |
+//! | [`mutants`] | which small changes break this code? |
 //! | [`progress`] | what was done, in which iteration? |
 //! | [`project`] | which folder is the project, and where does its state live? |
 //! | [`project_plan`] | which file is the plan that is worked on? |
@@ -65,6 +66,7 @@ pub mod known_files;
 pub mod leftovers;
 pub mod loop_progress;
 pub mod mailbox;
+pub mod mutants;
 pub mod progress;
 pub mod project;
 pub mod project_plan;

@@ -40,6 +40,9 @@ pub struct Attempt {
     pub story: String,
     /// Its title.
     pub title: String,
+    /// Its title and details, as in the plan.
+    #[serde(default)]
+    pub text: String,
     /// The number of the iteration.
     pub iteration: u64,
     /// The number of the attempt at this story, as in the name of its ref.

@@ -1,6 +1,8 @@
 //! What was found out about finished work: by the checks, by the loop's other verifiers, and by the
 //! user's own. Commit, progress, journal and report show the same findings.
 
+use std::collections::BTreeMap;
+
 use ralph_base::state::{Event, Scale};
 use serde::de::DeserializeOwned;
 
@@ -153,6 +155,12 @@ pub fn last_answer<T: DeserializeOwned>(said: &str) -> Option<T> {
 fn capitalised(name: &str) -> String {
     let mut chars = name.chars();
     chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
+}
+
+/// Returns how many tests each check ran, if its runner says so.
+pub fn tests_of(checks: impl Iterator<Item = CommandFacts>) -> BTreeMap<String, u64> {
+    let count = |check: CommandFacts| Some((check.command, check.passed? + check.failed?));
+    checks.filter_map(count).collect()
 }
 
 /// Returns what is known about a landed story by these findings.

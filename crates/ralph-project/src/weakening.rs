@@ -1,10 +1,10 @@
 //! Did an attempt make the tests weaker? A test that was removed, skipped or checks less passes
 //! more easily, and an agent that cannot make a test pass may be tempted.
 //!
-//! Tests, skips and checks are counted by the beginnings or contents of lines, in test files and in
-//! languages that keep tests beside the code. Counts are compared over all files of the attempt
-//! together, so that tests that move from one file to another do not count as removed. This cannot
-//! show whether the remaining tests are good.
+//! Tests, skips and checks are known by the beginnings or contents of lines, in test files and in
+//! languages that keep tests beside the code. Only what was there when the attempt began counts, so no
+//! new test hides a lost one; tests that move from one file to another, or get another name and check
+//! what they did, are not lost. This cannot show whether the remaining tests are good.
 //!
 //! ```
 //! use ralph_project::weakening::weakened;
@@ -12,15 +12,14 @@
 //! let before = "test('adds', () => { assert(sum(1, 1) === 2) })\n";
 //! let after = "test.skip('adds', () => { assert(sum(1, 1) === 2) })\n";
 //! let found = weakened(&[["sum.test.js", before, after].map(str::to_owned)]);
-//! assert_eq!(found.unwrap(), "1 test skipped (sum.test.js)");
+//! assert_eq!(found.lost.unwrap(), "1 test skipped (sum.test.js)");
 //! ```
 
+use std::collections::HashMap;
 use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::strikes::is_test_file;
-use ralph_core::git::{GitError, Repo, content_now, contents_at};
 
 /// The beginnings of lines that declare a test.
 const TESTS: &str = "\
@@ -38,122 +37,212 @@ const SKIPS: &str = "\
 /// Parts of lines that check something.
 const CHECKS: &str = "assert|Assert|expect|should|require.|t.Error|t.Fatal|EXPECT_|verify(";
 
-/// How many tests there are, how many of them would run, and how many checks they make.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Count {
-    tests: usize,
-    running: usize,
-    checks: usize,
+/// In what respect tests are weaker than before.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Weaker {
+    /// Tests that are gone or do not run any more.
+    pub lost: Option<String>,
+    /// Checks that are gone or different.
+    pub changed: Option<String>,
 }
 
-/// Returns in what respect the tests are weaker than before, if they are. For each file of an
-/// attempt, `files` has the path, the content when the attempt began, and the content now. A
-/// missing file counts as empty.
-pub fn weakened(files: &[[String; 3]]) -> Option<String> {
-    let counted: Vec<(&str, Count, Count)> =
-        files.iter().map(|[path, old, new]| (path.as_str(), count(old), count(new))).collect();
-    let fewer = |of: fn(&Count) -> usize| {
-        let before: usize = counted.iter().map(|(_, before, _)| of(before)).sum();
-        let after: usize = counted.iter().map(|(_, _, after)| of(after)).sum();
-        let paths = counted.iter().filter(|(_, before, after)| of(after) < of(before));
-        let paths: Vec<&str> = paths.map(|(path, ..)| *path).collect();
-        (before.saturating_sub(after), paths.join(", "))
-    };
-    let words = |count: usize, one: &str, what: &str| {
-        let ending = if count == 1 { "" } else { "s" };
-        Some(format!("{count} {one}{ending} {what}")).filter(|_| count > 0)
-    };
-    let ((stopped, in_files), (unchecked, elsewhere)) =
-        (fewer(|count| count.running), fewer(|count| count.checks));
-    let removed = fewer(|count| count.tests).0.min(stopped);
-    let tests = [words(removed, "test", "removed"), words(stopped - removed, "test", "skipped")];
-    let tests: Vec<String> = tests.into_iter().flatten().collect();
-    if tests.is_empty() {
-        let found = words(unchecked, "assertion", "removed")?;
-        return Some(format!("{found} ({elsewhere})"));
+/// Returns in what respect the tests are weaker than before. For each file of an attempt, `files` has
+/// the path, the content when the attempt began, and the content now. A missing file counts as empty.
+pub fn weakened(files: &[[String; 3]]) -> Weaker {
+    let now: Vec<&str> = files.iter().flat_map(|[_, _, new]| tests_of(new)).collect();
+    let (mut names, mut checks) = (counts(now.iter().filter_map(name_of)), counts(checks_of(&now)));
+    let (mut removed, mut skipped, mut changed) =
+        (Found::new("test"), Found::new("test"), Found::new("assertion"));
+    for [path, old, new] in files {
+        let before: Vec<&str> = tests_of(old).collect();
+        let gone = checks_of(&before).filter(|check| !take(&mut checks, check));
+        let gone: Vec<&str> = gone.collect();
+        changed.add(path, gone.len());
+        // A test without any of its checks is another test.
+        let lost = |test: &&&str| {
+            let own: Vec<&str> = checks_of(&[**test]).collect();
+            !own.is_empty() && own.iter().all(|check| gone.contains(check))
+        };
+        let missing =
+            before.iter().filter(|test| name_of(test).is_some_and(|name| !take(&mut names, name)));
+        let is_file_gone = new.is_empty();
+        removed.add(path, missing.filter(|test| is_file_gone || lost(test)).count());
+        skipped.add(path, if is_file_gone { 0 } else { skips(new).saturating_sub(skips(old)) });
     }
-    Some(format!("{} ({in_files})", tests.join(", ")))
+    if removed.count > 0 {
+        // Its checks are gone with it.
+        changed.count = 0;
+    }
+    let lost: Vec<String> =
+        [removed.said("removed"), skipped.said("skipped")].into_iter().flatten().collect();
+    let lost = (!lost.is_empty()).then(|| lost.join(", "));
+    Weaker { lost, changed: changed.said("changed or removed") }
 }
 
-fn count(text: &str) -> Count {
-    let mut count = Count::default();
-    let mut skips: usize = 0;
-    for line in text.lines().map(str::trim_start) {
-        let holds = |list: &str| list.split('|').any(|words| line.contains(words));
-        let is_test = TESTS.split('|').any(|beginning| line.starts_with(beginning));
-        count.tests += usize::from(is_test);
-        skips += usize::from(holds(SKIPS));
-        count.checks += usize::from(holds(CHECKS));
-    }
-    count.running = count.tests.saturating_sub(skips);
-    count
+/// What was found in which files.
+struct Found<'a> {
+    what: &'static str,
+    count: usize,
+    paths: Vec<&'a str>,
 }
 
-/// Like [`weakened`], for the files of an attempt that began at this commit.
-pub fn weakened_since(
-    repo: &Repo,
-    commit: &str,
-    files: &[PathBuf],
-) -> Result<Option<String>, GitError> {
-    let holds_tests =
-        |path: &Path| is_test_file(path) || path.extension() == Some(OsStr::new("rs"));
-    let paths: Vec<Vec<u8>> = files
-        .iter()
-        .filter(|path| holds_tests(path))
-        .map(|path| path.as_os_str().as_bytes().to_vec())
-        .filter(|path| !path.contains(&b'\n'))
-        .collect();
-    if paths.is_empty() {
-        return Ok(None);
+impl<'a> Found<'a> {
+    fn new(what: &'static str) -> Self {
+        Self { what, count: 0, paths: Vec::new() }
     }
-    let before = contents_at(repo, commit, &paths)?;
-    let texts: Vec<[String; 3]> = paths
-        .iter()
-        .map(|path| {
-            let old = before.get(path.as_slice()).map(Vec::as_slice).unwrap_or_default();
-            let new = content_now(&repo.top().join(OsStr::from_bytes(path))).unwrap_or_default();
-            [path.as_slice(), old, &new].map(|bytes| String::from_utf8_lossy(bytes).into_owned())
-        })
-        .collect();
-    Ok(weakened(&texts))
+
+    fn add(&mut self, path: &'a str, count: usize) {
+        self.count += count;
+        self.paths.extend((count > 0).then_some(path));
+    }
+
+    fn said(&self, how: &str) -> Option<String> {
+        let Self { what, count, paths } = self;
+        let ending = if *count == 1 { "" } else { "s" };
+        (*count > 0).then(|| format!("{count} {what}{ending} {how} ({})", paths.join(", ")))
+    }
+}
+
+/// How often something occurs.
+type Counts<'a> = HashMap<&'a str, usize>;
+
+fn counts<'a>(all: impl Iterator<Item = &'a str>) -> Counts<'a> {
+    let mut counts = Counts::new();
+    all.for_each(|one| *counts.entry(one).or_default() += 1);
+    counts
+}
+
+/// Takes one occurrence; returns whether there was one left.
+fn take(counts: &mut Counts<'_>, one: &str) -> bool {
+    let left = counts.get_mut(one).filter(|left| **left > 0);
+    left.map(|left| *left -= 1).is_some()
+}
+
+fn holds(line: &str, list: &str) -> bool {
+    list.split('|').any(|words| line.contains(words))
+}
+
+/// Splits a text into its tests: each begins with the line that declares it.
+fn tests_of(text: &str) -> impl Iterator<Item = &str> {
+    let mut starts: Vec<usize> = Vec::new();
+    let mut at = 0;
+    for line in text.split_inclusive('\n') {
+        if TESTS.split('|').any(|beginning| line.trim_start().starts_with(beginning)) {
+            starts.push(at);
+        }
+        at += line.len();
+    }
+    let ends = starts.iter().skip(1).copied().chain([text.len()]).collect::<Vec<_>>();
+    starts.into_iter().zip(ends).filter_map(|(start, end)| text.get(start..end))
+}
+
+/// Returns what a test is called: the part in quotes, or the name of its function.
+fn name_of<'a>(test: &&'a str) -> Option<&'a str> {
+    let is_attribute =
+        |line: &&str| line.starts_with(['@', '[', '#']) && !line.starts_with("@test ");
+    let line = test.lines().map(str::trim).find(|line| !line.is_empty() && !is_attribute(line))?;
+    let quoted = line.find(['"', '\'', '`']).and_then(|at| {
+        let quote = line.get(at..)?.chars().next()?;
+        line.get(at + 1..)?.split(quote).next()
+    });
+    let function =
+        || line.split(['(', '{', ':']).next().and_then(|head| head.split_whitespace().last());
+    quoted.filter(|name| !name.is_empty()).or_else(function)
+}
+
+/// Returns the lines of tests that check something.
+fn checks_of<'a>(tests: &[&'a str]) -> impl Iterator<Item = &'a str> + use<'a> {
+    let lines: Vec<&str> = tests.iter().flat_map(|test| test.lines()).map(str::trim).collect();
+    lines.into_iter().filter(|line| holds(line, CHECKS))
+}
+
+fn skips(text: &str) -> usize {
+    text.lines().filter(|line| holds(line, SKIPS)).count()
+}
+
+/// Returns whether a file may hold tests.
+pub fn holds_tests(path: &Path) -> bool {
+    is_test_file(path) || path.extension() == Some(OsStr::new("rs"))
+}
+
+/// Returns the names of the tests in a text.
+pub fn test_names(text: &str) -> impl Iterator<Item = &str> {
+    tests_of(text).filter_map(|test| name_of(&test))
 }
 
 #[cfg(test)]
 mod tests {
-    use test_support::TestRepo;
-
     use super::*;
 
-    fn check(before: &str, after: &str, expected: Option<&str>) {
-        let found = weakened(&[["a", before, after].map(str::to_owned)]);
-        assert_eq!(found.as_deref(), expected, "{before} -> {after}");
+    fn found(before: &str, after: &str) -> Weaker {
+        weakened(&[["a", before, after].map(str::to_owned)])
+    }
+
+    fn check(before: &str, after: &str, lost: Option<&str>, changed: Option<&str>) {
+        let found = found(before, after);
+        assert_eq!(
+            (found.lost.as_deref(), found.changed.as_deref()),
+            (lost, changed),
+            "{before} -> {after}"
+        );
     }
 
     #[test]
     fn removed_and_skipped_tests_are_detected() {
-        let two = "#[test]\nfn a() {\n    assert!(x);\n}\n#[test]\nfn b() {}\n";
-        let one = Some("1 test skipped (a)");
-        check(two, "#[test]\nfn a() {\n    assert!(x);\n}\n", Some("1 test removed (a)"));
-        check(two, &two.replace("fn b", "#[ignore]\nfn b"), one);
-        check(two, "", Some("2 tests removed (a)"));
-        check("def test_a():\n", "@pytest.mark.skip\ndef test_a():\n", one);
-        check("it('a')\nit('b')\n", "it('a')\nit.skip('b')\n", one);
-        check("func TestA(t *T) {", "func TestA(t *T) { t.Skip()", one);
+        let two = "#[test]\nfn a() {\n    assert!(x);\n}\n#[test]\nfn b() {\n    assert!(y);\n}\n";
+        let (removed, skipped) = (Some("1 test removed (a)"), Some("1 test skipped (a)"));
+        check(two, "#[test]\nfn a() {\n    assert!(x);\n}\n", removed, None);
+        check(two, &two.replace("fn b", "#[ignore]\nfn b"), skipped, None);
+        check(two, "", Some("2 tests removed (a)"), None);
+        check("def test_a():\n", "@pytest.mark.skip\ndef test_a():\n", skipped, None);
+        check("it('a')\nit('b')\n", "it('a')\nit.skip('b')\n", skipped, None);
+        check("func TestA(t *T) {", "func TestA(t *T) { t.Skip()", skipped, None);
     }
 
     #[test]
-    fn removed_assertions_are_detected() {
-        let one = Some("1 assertion removed (a)");
-        check("def test_a():\n  assert f()\n  assert g()\n", "def test_a():\n  assert f()\n", one);
-        check("expect(a)\nexpect(b)\n", "", Some("2 assertions removed (a)"));
+    fn a_new_test_does_not_hide_a_lost_one() {
+        let old = "def test_a():\n    assert f() == 1\n";
+        let new = "def test_b():\n    assert g() == 1\ndef test_c():\n    assert h() == 1\n";
+        check(old, new, Some("1 test removed (a)"), None);
+        let skipped = format!("@pytest.mark.skip\n{old}{new}");
+        check(old, &skipped, Some("1 test skipped (a)"), None);
+    }
+
+    #[test]
+    fn changed_and_removed_assertions_are_detected() {
+        let one = Some("1 assertion changed or removed (a)");
+        check(
+            "def test_a():\n  assert f()\n  assert g()\n",
+            "def test_a():\n  assert f()\n",
+            None,
+            one,
+        );
+        check(
+            "def test_a():\n  assert f() == 1\n",
+            "def test_a():\n  assert f() == 2\n",
+            None,
+            one,
+        );
+        let (equal, truth) =
+            ("def test_a():\n  s.assertEqual(f(), 1)\n", "def test_a():\n  s.assertTrue(f())\n");
+        check(equal, truth, None, one);
     }
 
     #[test]
     fn ordinary_changes_are_not_reported() {
-        check("", "it('a')\n", None);
-        check("it('a', () => expect(1))\n", "it('b', () => expect(2))\n", None);
-        check("fn a() {}\n", "", None);
-        check("it.skip('a')\n", "it('a')\n", None);
+        check("", "it('a')\n", None, None);
+        check(
+            "it('a', () => expect(1))\n",
+            "it('a', () => expect(1))\nit('b', () => expect(2))\n",
+            None,
+            None,
+        );
+        check("fn a() { x.expect(\"y\") }\n", "", None, None);
+        check("it.skip('a')\n", "it('a')\n", None, None);
+        let (old, new) =
+            ("def test_a():\n    assert f()\n", "def test_better_name():\n    assert f()\n");
+        check(old, new, None, None);
+        check(old, "class T:\n    def test_a(self):\n        assert f()\n", None, None);
     }
 
     #[test]
@@ -161,22 +250,18 @@ mod tests {
         let test = "it('a', () => expect(1))\n";
         let from = ["a.test.js", test, ""].map(str::to_owned);
         let to = ["b.test.js", "", test].map(str::to_owned);
-        assert_eq!(weakened(&[from.clone(), to]), None);
-        assert_eq!(weakened(&[from]).unwrap(), "1 test removed (a.test.js)");
+        assert_eq!(weakened(&[from.clone(), to]), Weaker::default());
+        assert_eq!(weakened(&[from]).lost.unwrap(), "1 test removed (a.test.js)");
     }
 
     #[test]
-    fn files_are_compared_with_the_commit() {
-        let repo = TestRepo::new();
-        repo.write("a.test.js", "it('a')\nit('b')\n");
-        repo.write("a.js", "it('is code')\n");
-        repo.commit_all("tests");
-        repo.remove("a.test.js");
-        repo.remove("a.js");
-        let files = ["a.test.js", "a.js"].map(PathBuf::from);
-        let opened = Repo::open(repo.root()).unwrap();
-        let found = weakened_since(&opened, &repo.head(), &files).unwrap();
-        assert_eq!(found.unwrap(), "2 tests removed (a.test.js)");
-        assert_eq!(weakened_since(&opened, &repo.head(), &files[1..]).unwrap(), None);
+    fn tests_are_named_by_their_text_or_their_function() {
+        let names = |text: &'static str| test_names(text).collect::<Vec<_>>();
+        assert_eq!(names("it('adds two', () => {})\ntest(`b`, f)\n"), ["adds two", "b"]);
+        assert_eq!(
+            names("#[test]\nfn adds() {}\n@Test\nvoid subtracts() {}\n"),
+            ["adds", "subtracts"]
+        );
+        assert_eq!(names("func TestAdd(t *testing.T) {\n"), ["TestAdd"]);
     }
 }

@@ -42,6 +42,7 @@ pub(crate) struct Story {
     pub(crate) title: String,
     pub(crate) state: State,
     pub(crate) is_optional: bool,
+    pub(crate) is_held: bool,
     pub(crate) depends: Vec<String>,
 }
 
@@ -164,6 +165,7 @@ impl RunHistory {
                 title: story.title.clone(),
                 state: story.state,
                 is_optional: story.optional,
+                is_held: story.held,
                 depends: story.depends.clone(),
             }));
         }

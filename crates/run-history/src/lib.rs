@@ -18,7 +18,7 @@ pub mod words;
 
 pub use forecast::{CostSum, Forecast};
 pub use history::{REQUESTS, RunHistory};
-pub use needs::{BlockedStory, Needs, Review, Situation};
+pub use needs::{ASKS, BlockedStory, Needs, Review, Situation};
 pub use report::Report;
 pub use run::{Attempt, Check, LOOP, Run};
 pub use saved::SavedAttempt;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use ralph_base::state::{Scale, StoryKey};
 use ralph_core::plan::State;
 
-use crate::history::RunHistory;
+use crate::history::{RunHistory, Story};
 use crate::run::{Note, NoteKind, Run};
 use crate::saved::{SavedAttempt, retry_command};
 use crate::words::{line, needed, printable};
@@ -111,6 +111,11 @@ impl Needs {
 }
 
 impl BlockedStory {
+    /// Returns the question that its agent asked, if that is why it is blocked.
+    pub fn question(&self) -> Option<&str> {
+        self.why.strip_prefix(ASKS)
+    }
+
     /// Returns the command that reopens the story.
     pub fn retry(&self) -> String {
         retry_command(&self.key, self.name != self.key.story)
@@ -126,6 +131,9 @@ impl BlockedStory {
             let verb = if waits.len() == 1 { "waits" } else { "wait" };
             text.push_str(&format!("; {} {verb} for it", waits.join(", ")));
         }
+        if why.starts_with(ASKS) {
+            return format!("{text}; answer it with `ralph-loop answer {name} \"…\"`");
+        }
         // Attempts without changes are not saved.
         let look = if self.attempts.is_empty() { "logs" } else { "attempts" };
         if !why.is_empty() {
@@ -137,9 +145,12 @@ impl BlockedStory {
     }
 }
 
+/// How the reason of a story begins whose agent asked a question.
+pub const ASKS: &str = "the agent asks: ";
+
 /// Whether a blocked story may be done already: its attempts changed nothing, and nothing was refused.
 pub(crate) fn may_be_done(changed_nothing: bool, why: &str) -> bool {
-    changed_nothing && !why.contains(" refused ")
+    changed_nothing && !why.contains(" refused ") && !why.starts_with(ASKS)
 }
 
 impl RunHistory {
@@ -158,6 +169,11 @@ impl RunHistory {
         }
         others.extend(run.into_iter().flat_map(|run| self.requests(run)));
         others.extend(situation.notes.iter().map(|note| line(note)));
+        others.extend(self.stories.iter().filter(|story| story.is_held).map(|story| {
+            let retry = retry_command(&story.key, false);
+            let title = line(&story.title);
+            format!("{} waits to be accepted: {title}; `{retry}` has it worked on", story.key.story)
+        }));
         Needs { stories: self.blocked(run.unwrap_or(&nothing)), others }
     }
 
@@ -212,7 +228,8 @@ impl RunHistory {
 
     /// Returns the blocked stories of the plans, and those that the run set aside in other plans.
     fn blocked(&self, run: &Run) -> Vec<BlockedStory> {
-        let blocked = self.stories.iter().filter(|story| story.state == State::Blocked);
+        let is_blocked = |story: &&Story| story.state == State::Blocked && !story.is_held;
+        let blocked = self.stories.iter().filter(is_blocked);
         let mut found: Vec<(&StoryKey, &str)> =
             blocked.map(|story| (&story.key, story.title.as_str())).collect();
         let is_known = |key: &StoryKey| self.stories.iter().any(|story| story.key == *key);
@@ -269,7 +286,11 @@ impl RunHistory {
                 false => Scale::ToReview,
             };
             // The run may have been killed before it wrote the remarks down.
-            let scale = attempt.scale.map_or(found, |scale| scale.max(found));
+            let scale = match attempt.scale {
+                Some(scale) if found.needs_review() => scale.max(found),
+                Some(scale) => scale,
+                None => found,
+            };
             if scale.needs_review() && why.is_empty() {
                 why.push("landed with remarks".to_owned());
             }

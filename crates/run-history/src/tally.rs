@@ -73,6 +73,8 @@ pub struct StoryTally {
     pub is_reopened: bool,
     /// Whether this run has given it up.
     pub is_set_aside: bool,
+    /// The verifiers that refused its work.
+    pub refused_by: BTreeSet<String>,
     /// What was spent on it.
     pub spent: Spent,
 }

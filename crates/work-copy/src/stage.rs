@@ -15,10 +15,11 @@ use super::aside::{bring_submodule, dirty_submodules, repositories, set_aside};
 use super::carry::{INCLUDE, replace};
 use super::known::Files;
 use super::remove::{make_readable, remove_all};
+use super::repository::copy_index;
 use super::{Imported, Start, Workspace};
 use crate::git_output::{
-    Difference, base_of, differences_between, edited_of, file_of, listed, naming, paths,
-    written_files,
+    Difference, FileEntry, base_of, differences_between, edited_of, file_of, index_entries, listed,
+    naming, paths, written_files,
 };
 use ralph_project::failure::Failure;
 
@@ -350,6 +351,20 @@ impl Workspace {
         if !entries.is_empty() {
             git.feed(&["update-index", "-z", "--index-info"], &entries)?;
         }
+        Ok(git.line(&["write-tree"])?)
+    }
+
+    /// Writes the staged tree with another text in one of its files.
+    pub fn tree_with(&self, path: &Path, content: &[u8]) -> Result<String, Failure> {
+        let index = self.own.index().with_extension("trial");
+        copy_index(&self.own.index(), &index)?;
+        let git = self.store().on_index(index);
+        let name = path.to_string_lossy();
+        let listed = git.run(&["ls-files", "-z", "-v", "--stage", "--", &name])?;
+        let known = index_entries(&listed).into_values().next().map(|(entry, _)| entry.mode);
+        let entry = file_of(&git, content)?;
+        let entry = FileEntry { mode: known.unwrap_or_else(|| entry.mode.clone()), ..entry };
+        git.feed(&["update-index", "-z", "--index-info"], &entry.line(path))?;
         Ok(git.line(&["write-tree"])?)
     }
 

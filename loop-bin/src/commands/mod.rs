@@ -1,5 +1,6 @@
 //! The command line: the flags of a run, and the subcommands, one file or folder each, in one table.
 
+mod answer;
 mod attempts;
 mod clean;
 mod complete;
@@ -56,7 +57,7 @@ Exit codes:
   5    another loop is running in the project
   6    the budget is used up or the usage limit is reached
   7    stories remain, with --fail-if-incomplete
-  8    the remaining stories are blocked and need a person
+  8    the remaining stories are blocked and need a person; with --strict, also a landed one
   9    the checks failed before the first story
   75   try later, with --fleet or --pr story
   130  interrupted (Ctrl-C, `ralph-loop stop --now`)
@@ -95,6 +96,7 @@ pub(crate) const ALL: &[Subcommand] = &[
     explain::COMMAND,
     sandbox::COMMAND,
     fleet::COMMAND,
+    answer::COMMAND,
     attempts::COMMAND,
     attempts::TAKE,
     retry::COMMAND,

@@ -44,6 +44,11 @@ pub(crate) struct Retry {
 }
 
 impl Retry {
+    /// Reopens one story with a hint.
+    pub(crate) fn answered(choice: PlanChoice, story: &str, hint: String) -> Self {
+        Self { choice, stories: vec![story.to_owned()], from: None, hint }
+    }
+
     pub(crate) fn run(&self, env: &Env) -> Result<ExitCode, Failure> {
         let (env, server) = &fleet::enter(env, self.choice.fleet.as_deref())?;
         let project = here::project(env)?;

@@ -15,6 +15,7 @@ mod table;
 
 use camino::Utf8Path;
 use ralph_base::env::Env;
+use ralph_core::git::Git;
 use ralph_project::config::{Config, Flag, Key, Mode};
 use ralph_project::diagnosis::Diagnosis;
 use ralph_project::project::Project;
@@ -33,6 +34,18 @@ pub(crate) fn detect_in(root: &Utf8Path) -> Result<Detected, Failure> {
     let table: KindTable = toml::from_str(TABLE)?;
     let found = detection::detect(&table, &Files { paths: paths_below(root), read: &read });
     Ok(found)
+}
+
+/// Detects the commands for a tree.
+pub(crate) fn detect_at(git: &Git, tree: &str) -> Result<Detected, Failure> {
+    let listed = git.line(&["ls-tree", "-r", "-z", "--name-only", tree])?;
+    let names = listed.split_terminator('\0').filter(|name| !name.contains(char::is_control));
+    let paths = names.map(str::to_owned).collect();
+    let slash = if tree.ends_with(':') { "" } else { "/" };
+    let at = |path: &str| format!("{tree}{slash}{path}");
+    let read = |path: &str| git.line(&["cat-file", "blob", &at(path)]).ok();
+    let table: KindTable = toml::from_str(TABLE)?;
+    Ok(detection::detect(&table, &Files { paths, read: &read }))
 }
 
 /// Adds the detected checks and setup to a run that has none, and reports them. An empty list in the

@@ -60,6 +60,9 @@ pub(crate) struct RunRecord {
     pub(crate) rebase_problem: Option<String>,
     /// The failures in each check before the first story, if they are ignored.
     pub(crate) failed_before: BTreeMap<String, FailedBefore>,
+    /// How many tests each check ran when the last story landed, if its runner says so.
+    #[serde(default)]
+    pub(crate) tests_before: BTreeMap<String, u64>,
 }
 
 /// The process of a run.

@@ -26,7 +26,7 @@ use work_copy::Start;
 
 /// The next step of a free slot.
 pub(super) enum Choice {
-    Story(Plan, StoryKey),
+    Story(Box<Plan>, StoryKey),
     /// Have the agent write the plan.
     Plan(StoryKey),
     /// First release the paused agent with this message.
@@ -86,7 +86,7 @@ pub(super) fn choose(run: &mut Conductor, slot: usize) -> Result<Choice, Failure
                 run.free_landing(slot);
                 instead
             }
-            None => Choice::Story(plan, key),
+            None => Choice::Story(Box::new(plan), key),
         });
     }
 }
@@ -279,6 +279,7 @@ pub(super) fn begin(
     let hint = hint(&attempts);
     let newest = saved::newest(attempts);
     let mut attempt = new_attempt(run, slot, &key, (&found.title, number), start)?;
+    attempt.text = format!("{}\n{}", found.title, found.details);
     attempt.model = plan.setting(&found, "model").unwrap_or_default();
     let (named, fallback) = (plan.setting(&found, "agent"), &run.context.config.agent.fallback);
     let now = jiff::Timestamp::now().as_second();

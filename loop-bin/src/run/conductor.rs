@@ -68,7 +68,7 @@ fn hand_out(run: &mut Conductor) -> Result<(), Failure> {
         }
         let is_planning = run.record.planning;
         match if is_planning { planning::choose(run)? } else { choose(run, slot)? } {
-            Choice::Story(plan, key) => begin(run, slot, plan, key)?,
+            Choice::Story(plan, key) => begin(run, slot, *plan, key)?,
             Choice::Plan(key) => planning::begin(run, key)?,
             Choice::Release(why) => run.release(slot, why)?,
             Choice::Wait => run.slot(slot)?.idle(),

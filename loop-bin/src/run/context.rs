@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use camino::Utf8Path;
@@ -25,11 +25,13 @@ use client::ClientOptions;
 use client::signals::Interrupts;
 
 /// The constants of a run, shared with the attempts' threads.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Context {
     pub(crate) flags: Vec<Flag>,
     pub(crate) project: Project,
     pub(crate) config: Config,
+    /// Whether checks are looked for after each landing, because there were none.
+    pub(crate) seeks_checks: bool,
     /// What looks at finished work.
     pub(crate) verifiers: Verifiers,
     /// Who hears of each event, and how.
@@ -42,14 +44,14 @@ pub(crate) struct Context {
     /// Options for the agent in addition to its command line.
     pub(crate) options: ClientOptions,
     /// Options for other agents, once they have been determined.
-    pub(crate) others: Mutex<BTreeMap<String, ClientOptions>>,
+    pub(crate) others: Arc<Mutex<BTreeMap<String, ClientOptions>>>,
     pub(crate) interrupts: Interrupts,
     /// The run's name.
     pub(crate) run: String,
     pub(crate) run_dir: RunDir,
     pub(crate) clock: Clock,
     /// Keeps other loops out while the run lasts.
-    pub(crate) _lock: Lock,
+    pub(crate) _lock: Arc<Lock>,
 }
 
 /// Tells each line of the journal to those who listen; with `--json`, it is printed too.
@@ -83,7 +85,7 @@ pub(crate) fn journal(
 }
 
 /// Measures a run's time, including the time before a crash.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Clock {
     pub(crate) started_at: String,
     /// The time that it had taken when it was killed.

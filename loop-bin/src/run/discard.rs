@@ -150,8 +150,8 @@ fn learn(run: &Conductor, work: &UnderWay, why: &str, outcome: Outcome) -> Resul
     let text = format!("{}{why}", rollbacks.collect::<String>());
     let state = run.context.state();
     record_failure(state, Some(&work.key.to_string()), &text)?;
-    if outcome == Outcome::NoChanges {
-        // Other stories cannot learn anything from this.
+    if outcome != Outcome::Failed || why.starts_with("the agent was ended") {
+        // Other stories cannot learn anything from what the run itself said.
         return Ok(());
     }
     let lesson = format!("{}: {}", work.key, why.lines().next().unwrap_or_default());

@@ -6,7 +6,7 @@ use ralph_base::env::Env;
 use ralph_base::state::{Event, Id, StoryKey};
 use ralph_project::checks::Check;
 use ralph_project::config::Baseline;
-use ralph_project::verification::CommandFacts;
+use ralph_project::verification::{CommandFacts, tests_of};
 use run_history::Forecast;
 
 use super::attempt::prepare_copy;
@@ -125,6 +125,7 @@ fn prepare_first(run: &mut Conductor) -> Result<Option<Finish>, Failure> {
     let known = |check: &Check| Some((check.command.clone(), failed_before(check, config)?));
     let failing = checks.iter().filter_map(known).collect();
     run.record.failed_before = failing;
+    run.record.tests_before = tests_of(checks.iter().map(|check| CommandFacts::of(check, config)));
     run.save();
     Ok(None)
 }

@@ -2,22 +2,26 @@
 //! journal. Each commit on the target was checked as it is. The work is saved as an attempt first; the
 //! attempt's files are removed at the end of the iteration.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 use ralph_base::fault;
 use ralph_base::listing::named_files;
 use ralph_base::state::{self, Event, Scale};
 use ralph_core::plan::State;
-use ralph_project::config::PullRequests;
+use ralph_project::config::{Flag, PullRequests};
 use ralph_project::progress::{ProgressEntry, ProgressStatus};
 use ralph_project::strikes::clear_failure;
 use ralph_project::under_way::{Attempt, Phase};
-use ralph_project::verification::{CommandFacts, Finding, scale_of};
+use ralph_project::verification::{CommandFacts, Finding, scale_of, tests_of};
 
 use super::attempt::{Facts, Left, Passed, refused_in, report_findings, rollbacks, set_phase};
+use super::context::Context;
 use super::decide::Finish;
 use super::scripts;
 use super::state::{Conductor, UnderWay};
 use super::take_over::clear_own;
+use crate::detect::detect_at;
 use crate::exit::Failure;
 use crate::record::Outcome;
 use crate::saved::{self, Account};
@@ -147,6 +151,7 @@ fn conclude(
     // A failure that has been fixed is no longer excused.
     let failing = |check: &CommandFacts| Some((check.command.clone(), check.excused.clone()?));
     run.record.failed_before = commands(&passed.findings).filter_map(failing).collect();
+    run.record.tests_before.extend(tests_of(commands(&passed.findings).cloned()));
     let branch = run.board.tip()?.branch;
     let is_waiting = branch != run.board.branch;
     let place = if is_waiting { format!(" on {branch}") } else { String::new() };
@@ -171,8 +176,36 @@ fn conclude(
         ..entry(&work.attempt, &work.facts, ProgressStatus::Success)
     };
     keep_left_out(run, work, &passed.staged)?;
+    look_for_checks(run, &made.commit);
     let changes = changes(run, work)?;
     finish_landing(run, work, &made.commit, (&progress, &changes))
+}
+
+/// Looks for checks in a landed commit where the run began without any; found ones hold from the next story on.
+fn look_for_checks(run: &mut Conductor, commit: &str) {
+    if !run.context.seeks_checks {
+        return;
+    }
+    let inside = run.source.inside.to_string();
+    let Ok(found) = detect_at(&run.source.git(), &format!("{commit}:{inside}")) else { return };
+    if found.checks.is_empty() {
+        return;
+    }
+    let mut context = Context::clone(&run.context);
+    context.seeks_checks = false;
+    let [checks, setup] = [&found.checks, &found.setup]
+        .map(|list| list.iter().map(|found| found.command.clone()).collect::<Vec<String>>());
+    let said = checks.iter().map(|check| format!("`{check}`")).collect::<Vec<_>>().join(" and ");
+    run.view.line(format!("checks were found: from the next story on, {said} must pass"));
+    let lists = [("verify.commands", &checks), ("workspace.setup", &setup)];
+    let flags =
+        lists.iter().flat_map(|(key, list)| list.iter().map(|one| Flag::new(*key, one.clone())));
+    context.flags.extend(flags);
+    if context.config.workspace.setup.is_empty() {
+        context.config.workspace.setup = setup;
+    }
+    context.config.verify.commands = checks;
+    run.context = Arc::new(context);
 }
 
 /// Records a landing after a crash, without repeating what was done before it.

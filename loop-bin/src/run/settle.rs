@@ -37,6 +37,8 @@ pub(super) fn settle(run: &mut Conductor, slot: usize, done: Done) -> Result<(),
     let mut work = place.work.take();
     if let Some(work) = &mut work {
         run.record.tally.run.last.exit_code = facts.exit_code;
+        let refused_by = facts.refused_by.map(str::to_owned);
+        run.record.tally.story(&work.key).refused_by.extend(refused_by);
         (work.attempt, work.facts) = (attempt, facts);
     }
     for used in used {

@@ -219,9 +219,11 @@ impl Conductor {
     pub(super) fn job(&mut self, slot: usize, key: &StoryKey) -> Result<Job, Failure> {
         let (context, books) = (Arc::clone(&self.context), self.books.files());
         let failed_before = self.record.failed_before.clone();
+        let tests_before = self.record.tests_before.clone();
+        let refused_by = self.record.tally.story(key).refused_by.clone();
         let Slot { reporter, run, .. } = self.slot(slot)?;
         let (reporter, run, key) = (reporter.clone(), run.clone(), key.clone());
-        Ok(Job { context, reporter, run, key, books, failed_before })
+        Ok(Job { context, reporter, run, key, books, failed_before, tests_before, refused_by })
     }
 
     /// Gives a slot a task for its story.

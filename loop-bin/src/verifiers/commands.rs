@@ -2,6 +2,7 @@
 
 use ralph_base::listing::named_files;
 use ralph_core::git::GitError;
+use ralph_core::verdict::Kind;
 use ralph_project::checks::{Check, CheckEnd, one_line};
 use ralph_project::strikes::with_cause;
 use ralph_project::verification::{CommandFacts, Finding, Grade};
@@ -47,7 +48,15 @@ impl Verifier for Commands {
         if finding.commands.iter().any(|check| check.excused.is_some()) {
             finding.grade = Grade::Remark;
         }
-        Ok(vec![finding])
+        let config = &work.job.context.config;
+        let ran_none = |check: &&Check| {
+            check.verdict_of(config).is_some_and(|verdict| verdict.kind == Kind::NoTests)
+        };
+        let silent = work.checks.iter().filter(ran_none);
+        let silent = silent.map(|check| {
+            Finding::remark(self.name(), "no test ran", format!("`{}`", check.name()))
+        });
+        Ok([finding].into_iter().chain(silent).collect())
     }
 }
 
@@ -113,7 +122,7 @@ fn run(work: &mut Work<'_>) -> Result<(), Stopped> {
     let (story, names) = (&work.attempt.story, names.join(", "));
     job.reporter.doing(&format!("checking with {names}"));
     job.reporter.line(format!("{story}: checking with {names}"));
-    work.checks = work.run_commands(&config.verify.commands)?;
+    work.checks = work.run_commands(&config.verify.commands, None)?;
     for check in &work.checks {
         job.reporter.note(&job.key, CommandFacts::of(check, config).event());
     }

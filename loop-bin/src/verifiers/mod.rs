@@ -1,12 +1,16 @@
 //! What looks at finished work before it lands. A verifier is a file here and a row of the list.
 
+mod as_before;
 mod commands;
 mod committable;
+mod definition;
 mod elsewhere;
 mod own;
 mod proof;
 mod review;
 mod scope;
+mod substance;
+mod trial;
 mod weakened;
 
 use crate::run::attempt::verify::Verifiers;
@@ -16,6 +20,9 @@ pub(crate) const ALL: Verifiers = &[
     &committable::Committable,
     &scope::Scope,
     &commands::Commands,
+    &as_before::AsBefore,
+    &definition::Definition,
+    &substance::Substance,
     &elsewhere::Elsewhere,
     &weakened::Weakening,
     &own::Own,

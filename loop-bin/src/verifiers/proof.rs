@@ -1,71 +1,174 @@
-//! Proves a story's tests: run against the code as it was before the story, they
-//! must fail.
+//! Proves a story's new tests: without the change or, where they cannot run then, with the change broken on
+//! purpose, one of them must fail.
 
-use std::ffi::OsStr;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
+use ralph_base::listing::first_few;
 use ralph_core::verdict::{Kind, Verdict};
 use ralph_project::checks::{Check, CheckEnd};
 use ralph_project::config::{Config, Prove};
+use ralph_project::leftovers::without_comments;
+use ralph_project::mutants::{Mutant, mutants};
 use ralph_project::strikes::is_test_file;
-
-use crate::exit::Failure;
-use crate::run::attempt::Stopped;
-use crate::run::attempt::verify::{Stage, Verifier, Work};
-use crate::run::decide::WorkEnd;
-use crate::terminal::{Tone, counted};
 use ralph_project::verification::{Finding, Grade};
-use work_copy::Workspace;
-use work_copy::git_output::{RAW, differences};
+use ralph_project::weakening::{holds_tests, test_names};
+
+use super::trial::tests_with;
+use crate::run::attempt::Stopped;
+use crate::run::attempt::verify::{Stage, Texts, Verifier, Work};
+use crate::terminal::{Tone, counted};
+
+/// How many small changes are tried until a new test fails.
+const MOST_MUTANTS: usize = 6;
+
+/// How long that may take, unless the settings say: between these, twice what the checks took.
+const PROVE_TIME: [Duration; 2] = [Duration::from_secs(15), Duration::from_secs(120)];
+
+/// How many small changes that no test noticed are named.
+const SURVIVORS_NAMED: usize = 10;
+
+/// What runners say where something is missing that a test needs.
+#[rustfmt::skip]
+const MISSING: &[&str] = &[
+    "AttributeError", "ImportError", "ModuleNotFoundError", "NameError", "NoMethodError", "LoadError",
+    "FileNotFoundError", "No such file", "ReferenceError", "is not a function", "is not a constructor",
+    "is not defined", "undefined method", "uninitialized constant", "Cannot find module",
+    "Cannot find package", "ERR_MODULE_NOT_FOUND", "command not found", ": not found", "cannot load such file",
+];
 
 /// Tries the new tests.
 #[derive(Debug)]
 pub(super) struct Proofs;
 
-/// The result of running a story's tests without the rest of its work.
+/// The result of running a story's new tests without its change, or with that broken.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Proof {
     /// They failed; with the number of failures, if known.
     Failed(Option<u64>),
+    /// One failed when this was changed.
+    Noticed(String),
     /// They could not run, because something that they need is missing.
     Broken,
-    /// A check failed, but its output does not show whether a test did.
+    /// A check failed, but its output does not show whether a new test did.
     Unclear,
     /// They passed.
     Hollow,
+    /// They passed, whatever was changed, so many times.
+    Blind(usize),
+    /// There was no time to try.
+    NoTime,
+    /// There are none.
+    NoTests,
 }
 
 impl Proof {
-    /// The proof by the results of the checks.
-    fn of(checks: &[Check], config: &Config) -> Self {
-        let Some(check) = checks.iter().find(|check| !check.passed()) else { return Self::Hollow };
-        match check.verdict_of(config) {
-            _ if !matches!(check.end, CheckEnd::Exited(Some(_))) => Self::Broken,
-            Some(Verdict { kind: Kind::Failed, counts, failing, .. }) => {
-                let count = counts.failed.max(failing.len() as u64);
-                Self::Failed(if count > 0 { Some(count) } else { None })
-            }
-            Some(Verdict { kind: Kind::Errored | Kind::NoTests, .. }) => Self::Broken,
-            _ => Self::Unclear,
-        }
-    }
-
-    /// Whether a new test ran and failed.
     fn is_good(&self) -> bool {
-        matches!(self, Self::Failed(_))
+        matches!(self, Self::Failed(_) | Self::Noticed(_))
     }
 
-    /// Short text for messages, after `proven:` or `not shown:`.
+    fn is_hollow(&self) -> bool {
+        matches!(self, Self::Hollow | Self::Blind(_))
+    }
+
+    /// Short text for messages, after `proven:` or `not proven:`.
     fn in_words(&self) -> String {
         match self {
             Self::Failed(Some(1)) => "its new test fails without the change".to_owned(),
             Self::Failed(Some(count)) => format!("its {count} new tests fail without the change"),
             Self::Failed(None) => "its new tests fail without the change".to_owned(),
+            Self::Noticed(what) => format!("a new test fails when {what}"),
             Self::Broken => "its new tests cannot run without the change".to_owned(),
-            Self::Unclear => "no test was seen to fail without the change".to_owned(),
+            Self::Unclear => "no new test was seen to fail without the change".to_owned(),
             Self::Hollow => "its new tests also pass without the change".to_owned(),
+            Self::Blind(1) => "its new tests also pass with the change broken".to_owned(),
+            Self::Blind(times) => {
+                format!("its new tests also pass with the change broken in {times} ways")
+            }
+            Self::NoTime => "no time".to_owned(),
+            Self::NoTests => "no new test".to_owned(),
         }
+    }
+}
+
+/// What ran, as far as new tests are concerned.
+fn proof_of(checks: &[Check], config: &Config, new: &NewTests) -> Proof {
+    let Some(check) = checks.iter().find(|check| !check.passed()) else { return Proof::Hollow };
+    match check.verdict_of(config) {
+        _ if !matches!(check.end, CheckEnd::Exited(Some(_))) => Proof::Broken,
+        Some(Verdict { kind: Kind::Failed, counts, failing, .. })
+            if failing.is_empty() && !is_missing(check) =>
+        {
+            let count = Some(counts.failed).filter(|count| *count > 0);
+            if new.are_all { Proof::Failed(count) } else { Proof::Unclear }
+        }
+        // What a test calls is not there, so nothing shows that it looks at the result.
+        Some(Verdict { kind: Kind::Failed, .. }) if is_missing(check) => Proof::Broken,
+        Some(Verdict { kind: Kind::Failed, failing, .. }) => {
+            let count = failing.iter().filter(|name| new.has(name)).count() as u64;
+            if count > 0 { Proof::Failed(Some(count)) } else { Proof::Unclear }
+        }
+        Some(Verdict { kind: Kind::Errored | Kind::NoTests, .. }) => Proof::Broken,
+        _ => Proof::Unclear,
+    }
+}
+
+fn is_missing(check: &Check) -> bool {
+    MISSING.iter().any(|words| check.output.contains(words))
+}
+
+/// The tests of a story that were not there before.
+#[derive(Debug, Default)]
+struct NewTests {
+    /// New files of tests.
+    files: Vec<String>,
+    names: BTreeSet<String>,
+    /// Whether the story changed no file of tests that was there before.
+    are_all: bool,
+}
+
+impl NewTests {
+    fn of(texts: &[Texts]) -> Self {
+        let old: BTreeSet<&str> = texts.iter().flat_map(|one| test_names(&one.old)).collect();
+        let names = texts.iter().flat_map(|one| test_names(&one.new));
+        let names = names.filter(|name| !old.contains(name)).map(str::to_owned).collect();
+        let of_tests = || texts.iter().filter(|one| is_test_file(Path::new(&one.path)));
+        // A file that was only moved has no new test.
+        let is_moved = |one: &Texts| texts.iter().any(|other| other.old == one.new);
+        let files = of_tests().filter(|one| one.is_new && is_code(&one.path) && !is_moved(one));
+        Self {
+            files: files.map(|one| one.path.clone()).collect(),
+            names,
+            are_all: of_tests().all(|one| one.is_new),
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.files.is_empty() && self.names.is_empty()
+    }
+
+    /// Whether a runner means one of them by this name.
+    fn has(&self, failing: &str) -> bool {
+        // A file that fails as a whole is no test.
+        if self.files.iter().any(|path| failing.ends_with(path.as_str())) {
+            return false;
+        }
+        if self.files.iter().any(|path| failing.starts_with(path.as_str())) {
+            return true;
+        }
+        let plain = failing.split([' ', '[', '(', '/']).next().unwrap_or(failing);
+        let parts = [failing, plain].into_iter().flat_map(|text| {
+            ["::", "#", ".", " > ", " › ", " "]
+                .into_iter()
+                .map(move |by| text.rsplit_once(by).map_or(text, |(_, last)| last))
+        });
+        let is_it = |name: &String| {
+            failing == name
+                || failing.ends_with(&format!(" {name}"))
+                || parts.clone().any(|part| part == name)
+        };
+        self.names.iter().any(is_it)
     }
 }
 
@@ -80,139 +183,232 @@ impl Verifier for Proofs {
             // Not in place: a kill would leave the user's tree half reverted.
             && !work.copy.is_in_place
             && !work.checks.is_empty()
+            && !work.staged.files.is_empty()
     }
 
     fn verify(&self, work: &mut Work<'_>) -> Result<Vec<Finding>, Stopped> {
-        let Some((proof, new)) = prove(work)? else { return Ok(Vec::new()) };
+        let (proof, tests) = prove(work)?;
+        let mut findings = self.found(work, &proof, &tests);
+        let most = work.job.context.config.verify.mutants as usize;
+        if most > 0 {
+            findings.extend(survivors(self.name(), work, most)?);
+        }
+        Ok(findings)
+    }
+}
+
+impl Proofs {
+    fn found(&self, work: &Work<'_>, proof: &Proof, tests: &[String]) -> Vec<Finding> {
         let (config, reporter) = (&work.job.context.config, &work.job.reporter);
         let (story, found) = (&work.attempt.story, proof.in_words());
         if proof.is_good() {
             reporter.toned(Tone::Good, format!("{story} proven: {found}"));
-            return Ok(vec![Finding::new(self.name(), Grade::Proven, found)]);
+            return vec![Finding::new(self.name(), Grade::Proven, found)];
         }
-        if proof != Proof::Hollow {
-            reporter.line(format!("{story} not shown: {found}"));
-            return Ok(vec![Finding::new(self.name(), Grade::Fine, found)]);
+        let line = format!("not proven: {found}");
+        if !proof.is_hollow() {
+            if *proof != Proof::NoTests {
+                reporter.line(format!("{story} {line}"));
+            }
+            return vec![Finding::new(self.name(), Grade::Fine, line)];
         }
         if config.verify.prove == Prove::Refuse {
-            let tests = new.iter().map(|path| path.display().to_string()).collect::<Vec<_>>();
             let why = format!("{found}; make them fail without it: {}", tests.join(", "));
-            return Ok(vec![Finding::refused(self.name(), why)]);
+            return vec![Finding::refused(self.name(), why)];
         }
-        reporter.toned(Tone::Warning, format!("{story} not shown: {found}"));
-        let remark = Finding::remark(self.name(), "not shown", found.clone());
-        Ok(vec![Finding { line: found, ..remark }])
+        reporter.toned(Tone::Warning, format!("{story} {line}"));
+        let remark = Finding::remark(self.name(), "not proven", found);
+        vec![Finding { line, ..remark }]
     }
 }
 
-/// Tests the story without the rest of its work, if it has tests and other changes. Returns its new
-/// tests too.
-fn prove(work: &mut Work<'_>) -> Result<Option<(Proof, Vec<PathBuf>)>, Stopped> {
-    let Some(base) = &work.attempt.base else { return Ok(None) };
-    let (tests, others): (Vec<_>, Vec<_>) =
-        work.staged.files.iter().cloned().partition(|path: &PathBuf| is_test_file(path));
-    let written = written_since(work.copy, base, &work.staged.tree)?;
-    let is_new = |path: &PathBuf| written.contains(path) && is_code(path);
-    let new: Vec<PathBuf> = tests.into_iter().filter(is_new).collect();
-    if others.is_empty() || new.is_empty() {
+/// Tries the story's new tests without the rest of its work and then, if they cannot run, with that broken.
+fn prove(work: &mut Work<'_>) -> Result<(Proof, Vec<String>), Stopped> {
+    let Some(base) = work.attempt.base.clone() else { return Ok((Proof::NoTests, Vec::new())) };
+    let new = NewTests::of(&work.texts(holds_tests)?);
+    let others: Vec<PathBuf> =
+        work.staged.files.iter().filter(|path| !is_test_file(path)).cloned().collect();
+    if new.is_empty() || others.is_empty() {
+        return Ok((Proof::NoTests, Vec::new()));
+    }
+    let begun = Instant::now();
+    let end = begun + time_to_prove(work);
+    // Tests that stand beside the code would go with it.
+    let mut proof = Proof::Broken;
+    if work.staged.files.iter().any(|path| is_test_file(path)) {
+        let files = counted(others.len(), "other file", "other files");
+        let doing = format!("trying its tests without its changes to {files}");
+        work.job.reporter.doing(&doing);
+        work.job.reporter.line(format!("{}: {doing}", work.attempt.story));
+        let checks = tests_with(work, &base, &others, None)?;
+        proof = proof_of(&checks, &work.job.context.config, &new);
+    }
+    if !matches!(proof, Proof::Broken | Proof::Unclear) {
+        return Ok((proof, new.files));
+    }
+    let mut candidates = mutants_of(work)?;
+    candidates.truncate(MOST_MUTANTS);
+    let mut unnoticed = 0;
+    for mutant in candidates {
+        let left = end.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            let proof = if unnoticed > 0 { Proof::Unclear } else { Proof::NoTime };
+            return Ok((proof, new.files));
+        }
+        let what = format!(
+            "{}:{} is changed from {}",
+            mutant.path, mutant.change.line, mutant.change.what
+        );
+        match try_mutant(work, &mutant, left, &new)? {
+            Proof::Failed(_) => return Ok((Proof::Noticed(what), new.files)),
+            Proof::Hollow => unnoticed += 1,
+            _ => {}
+        }
+    }
+    Ok((if unnoticed > 0 { Proof::Blind(unnoticed) } else { proof }, new.files))
+}
+
+fn time_to_prove(work: &Work<'_>) -> Duration {
+    let set = work.job.context.config.verify.prove_time.limit();
+    let [least, most] = PROVE_TIME;
+    let took: Duration = work.checks.iter().map(|check| check.took).sum();
+    set.unwrap_or((took * 2).clamp(least, most))
+}
+
+/// A file that was broken on purpose.
+struct Broken {
+    path: String,
+    change: Mutant,
+}
+
+/// Small changes of the story's own new lines, in files of code.
+fn mutants_of(work: &Work<'_>) -> Result<Vec<Broken>, Stopped> {
+    let is_wanted = |path: &Path| !is_test_file(path) && is_code(&path.to_string_lossy());
+    let mut ranked: Vec<(usize, Broken)> = Vec::new();
+    for one in work.texts(is_wanted)? {
+        let old: BTreeSet<&str> = one.old.lines().map(str::trim).collect();
+        // In Rust, tests stand beside the code.
+        let code =
+            one.new.find("#[cfg(test)]").and_then(|at| one.new.get(..at)).unwrap_or(&one.new);
+        let lines: Vec<&str> = code.lines().collect();
+        let is_new =
+            |number: usize| lines.get(number - 1).is_some_and(|line| !old.contains(line.trim()));
+        let found = mutants(&one.path, &one.new, is_new).into_iter().enumerate();
+        ranked
+            .extend(found.map(|(rank, change)| (rank, Broken { path: one.path.clone(), change })));
+    }
+    ranked.sort_by_key(|(rank, _)| *rank);
+    Ok(ranked.into_iter().map(|(_, broken)| broken).collect())
+}
+
+fn try_mutant(
+    work: &mut Work<'_>,
+    Broken { path, change }: &Broken,
+    limit: Duration,
+    new: &NewTests,
+) -> Result<Proof, Stopped> {
+    let story = &work.attempt.story;
+    work.job
+        .reporter
+        .doing(&format!("{story}: trying its tests with {path}:{} changed", change.line));
+    let tree = work.copy.tree_with(Path::new(path), change.text.as_bytes())?;
+    let checks = tests_with(work, &tree, &[PathBuf::from(path)], Some(limit))?;
+    Ok(proof_of(&checks, &work.job.context.config, new))
+}
+
+/// Reports small changes of the story that no test noticed.
+fn survivors(
+    name: &'static str,
+    work: &mut Work<'_>,
+    most: usize,
+) -> Result<Option<Finding>, Stopped> {
+    let mut candidates = mutants_of(work)?;
+    candidates.truncate(most);
+    let (tried, mut alive) = (candidates.len(), Vec::new());
+    let limit = work.job.context.config.verify.timeout.limit();
+    let any = NewTests { are_all: true, ..NewTests::default() };
+    for mutant in candidates {
+        let limit = limit.unwrap_or(Duration::MAX);
+        if try_mutant(work, &mutant, limit, &any)? == Proof::Hollow {
+            alive.push(format!("{}:{} {}", mutant.path, mutant.change.line, mutant.change.what));
+        }
+    }
+    if alive.is_empty() {
         return Ok(None);
     }
-    let top = work.copy.top().as_std_path();
-    let is_there = |path: &PathBuf| top.join(path).symlink_metadata().is_ok();
-    let removed: Vec<PathBuf> = others.iter().filter(|path| !is_there(path)).cloned().collect();
-    let checks = checks_without(work, base, &others);
-    take_another_second(work.copy, &others);
-    work.put_back(&removed)?;
-    let checks = checks?;
-    if let Some(signal) = work.job.context.interrupts.signal() {
-        return Err(WorkEnd::LandingStopped(signal).into());
-    }
-    Ok(Some((Proof::of(&checks, &work.job.context.config), new)))
-}
-
-/// The files of a tree that are new or changed, compared with another tree.
-fn written_since(copy: &Workspace, base: &str, tree: &str) -> Result<Vec<PathBuf>, Failure> {
-    // A file that was moved unchanged has no new text.
-    let wanted = ["--find-renames", "--diff-filter=AM", "--ignore-submodules", base, tree];
-    let args = [&["diff-tree", "-r"], &RAW[..], &wanted].concat();
-    let found = differences(&copy.store().run(&args)?);
-    let written = found.into_iter().filter(|one| one.old.id != one.new.id);
-    Ok(written.map(|one| one.path).collect())
-}
-
-/// Runs the checks that run tests, with everything except the story's tests reverted.
-fn checks_without(
-    work: &mut Work<'_>,
-    base: &str,
-    others: &[PathBuf],
-) -> Result<Vec<Check>, Failure> {
-    let (config, reporter) = (&work.job.context.config, &work.job.reporter);
-    let is_test = |check: &&Check| {
-        check.verdict_of(config).is_some_and(|verdict| verdict.kind != Kind::NotATest)
-    };
-    let name = |check: &Check| check.command.clone();
-    let mut commands: Vec<String> = work.checks.iter().filter(is_test).map(name).collect();
-    if commands.is_empty() {
-        commands = work.checks.iter().map(name).collect();
-    }
-    let files = counted(others.len(), "other file", "other files");
-    let doing = format!("trying its tests without its changes to {files}");
-    reporter.doing(&doing);
-    reporter.line(format!("{}: {doing}", work.attempt.story));
-    take_another_second(work.copy, others);
-    work.restore(&[&format!("--source={base}")], others)?;
-    work.run_commands(&commands)
-}
-
-/// Gives each version of a file another modification time, by the second, because some tools decide
-/// by time and size whether their cached results are still valid.
-fn take_another_second(copy: &Workspace, files: &[PathBuf]) {
-    let top = copy.top().as_std_path();
-    let newest = files.iter().filter_map(|file| second_of(&top.join(file))).max();
-    while newest.is_some_and(|newest| newest >= second(SystemTime::now())) {
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    let all = counted(tried, "small change", "small changes");
+    let what =
+        format!("no test noticed {} of {all}: {}", alive.len(), first_few(alive, SURVIVORS_NAMED));
+    Ok(Some(Finding::remark(name, "mutants", what)))
 }
 
 /// Whether a file can contain tests, rather than only data for them.
-fn is_code(path: &Path) -> bool {
-    let extension = path.extension().and_then(OsStr::to_str).unwrap_or_default();
-    let data = "csv gif html jpg json jsonl lock log md pdf png snap svg toml tsv txt xml yaml yml";
-    !data.split(' ').any(|known| known == extension)
-}
-
-fn second_of(file: &Path) -> Option<u64> {
-    Some(second(fs_err::symlink_metadata(file).ok()?.modified().ok()?))
-}
-
-fn second(time: SystemTime) -> u64 {
-    time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+fn is_code(path: &str) -> bool {
+    without_comments(path, "").is_some()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn proof(command: &str, end: CheckEnd, output: &str) -> Proof {
+    fn proof(command: &str, end: CheckEnd, output: &str, new: &NewTests) -> Proof {
         let check = Check::new(command, end, output.to_owned(), Duration::ZERO);
-        Proof::of(&[check], &Config::default())
+        proof_of(&[check], &Config::default(), new)
+    }
+
+    fn tests(path: &str, old: &str, new: &str) -> NewTests {
+        let [path, old, new] = [path, old, new].map(str::to_owned);
+        NewTests::of(&[Texts { path, is_new: old.is_empty(), old, new }])
     }
 
     #[test]
-    fn only_tests_that_fail_prove_anything() {
+    fn only_new_tests_that_fail_prove_anything() {
         let red = CheckEnd::Exited(Some(1));
-        let shown = |command: &str, end, output: &str| proof(command, end, output).in_words();
+        let new = tests("test_a.py", "", "def test_b():\n    assert f() == 2\n");
+        let shown = |command: &str, end, output: &str| proof(command, end, output, &new).in_words();
         let out = "FAILED test_a.py::test_b - assert 1 == 2\n1 failed, 3 passed in 0.1s\n";
         assert_eq!(shown("pytest", red, out), "its new test fails without the change");
         let out = "2 failed in 0.1s\n";
         assert_eq!(shown("pytest", red, out), "its 2 new tests fail without the change");
         let out = "E   ImportError: cannot import name 'b'\n1 error in 0.05s\n";
-        assert_eq!(proof("pytest", CheckEnd::Exited(Some(2)), out), Proof::Broken);
-        let unclear = proof("./check.sh", red, "nope\n");
-        assert_eq!((unclear.is_good(), unclear), (false, Proof::Unclear));
-        let hollow = proof("pytest", CheckEnd::Exited(Some(0)), "4 passed in 0.1s\n");
-        assert_eq!((hollow.is_good(), hollow), (false, Proof::Hollow));
-        assert_eq!(proof("pytest", CheckEnd::TimedOut, ""), Proof::Broken);
-        assert_eq!(Proof::of(&[], &Config::default()), Proof::Hollow);
+        assert_eq!(proof("pytest", CheckEnd::Exited(Some(2)), out, &new), Proof::Broken);
+        assert_eq!(proof("./check.sh", red, "nope\n", &new), Proof::Unclear);
+        let green = CheckEnd::Exited(Some(0));
+        assert_eq!(proof("pytest", green, "4 passed in 0.1s\n", &new), Proof::Hollow);
+        assert_eq!(proof("pytest", CheckEnd::TimedOut, "", &new), Proof::Broken);
+        assert_eq!(proof_of(&[], &Config::default(), &new), Proof::Hollow);
+    }
+
+    #[test]
+    fn a_test_that_was_there_before_proves_nothing() {
+        let red = CheckEnd::Exited(Some(1));
+        let old = "def test_b():\n    assert f() == 1\n";
+        let changed = tests("test_a.py", old, "def test_b():\n    assert f() == 2\n");
+        assert!(changed.is_empty());
+        let added = tests(
+            "test_a.py",
+            old,
+            "def test_b():\n    assert f() == 2\ndef test_c():\n    assert g()\n",
+        );
+        let failed = |name: &str| {
+            format!("FAILED test_a.py::{name} - assert 1 == 2\n1 failed, 3 passed in 0.1s\n")
+        };
+        assert_eq!(proof("pytest", red, &failed("test_b"), &added), Proof::Unclear);
+        assert_eq!(proof("pytest", red, &failed("test_c"), &added), Proof::Failed(Some(1)));
+        assert_eq!(proof("pytest", red, "1 failed, 3 passed in 0.1s\n", &added), Proof::Unclear);
+    }
+
+    #[test]
+    fn names_of_runners_are_recognised() {
+        let is_new = |text: &str, failing: &str| {
+            tests("x.test", "", text).names.len() == 1 && tests("src/a.rs", "x", text).has(failing)
+        };
+        assert!(is_new("it('adds two', f)\n", "Calc adds two"));
+        assert!(is_new("#[test]\nfn adds() {}\n", "tests::adds"));
+        assert!(is_new("func TestAdd(t *testing.T) {}\n", "TestAdd/one"));
+        assert!(is_new("@Test\nvoid adds() {}\n", "CalcTest.adds"));
+        assert!(is_new("def test_adds\n", "CalcTest#test_adds"));
+        assert!(is_new("def test_adds(self):\n", "test_adds (test_calc.Calc.test_adds)"));
+        assert!(!is_new("it('adds two', f)\n", "adds three"));
     }
 }

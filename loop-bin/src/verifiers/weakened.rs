@@ -1,8 +1,8 @@
-//! Tests that the story removed, skipped or emptied.
+//! Tests that the story removed, skipped or made to check less.
 
-use ralph_project::config::Weakened;
+use ralph_project::config;
 use ralph_project::verification::Finding;
-use ralph_project::weakening::weakened_since;
+use ralph_project::weakening::{holds_tests, weakened};
 
 use crate::run::attempt::Stopped;
 use crate::run::attempt::verify::{Stage, Verifier, Work};
@@ -16,18 +16,24 @@ impl Verifier for Weakening {
     }
 
     fn is_due(&self, work: &Work<'_>) -> bool {
-        work.stage != Stage::Committed && work.job.context.config.tests.weakened != Weakened::Ignore
+        work.stage != Stage::Committed
+            && work.job.context.config.tests.weakened != config::Weakened::Ignore
     }
 
     fn verify(&self, work: &mut Work<'_>) -> Result<Vec<Finding>, Stopped> {
-        let Some(base) = &work.attempt.base else { return Ok(Vec::new()) };
-        let what = weakened_since(&work.copy.repo_of_objects(), base, &work.staged.files)?;
-        let finding = |what: String| match work.job.context.config.tests.weakened {
-            Weakened::Refuse => {
-                Finding::refused(self.name(), format!("the tests were weakened: {what}"))
-            }
-            _ => Finding::remark(self.name(), "tests weakened", what),
-        };
-        Ok(what.into_iter().map(finding).collect())
+        let files: Vec<[String; 3]> =
+            work.texts(holds_tests)?.into_iter().map(Into::into).collect();
+        let found = weakened(&files);
+        let is_refused = work.job.context.config.tests.weakened == config::Weakened::Refuse;
+        if let (Some(lost), true) = (&found.lost, is_refused) {
+            let how =
+                "put them back, or say in your summary why the story cannot be done with them";
+            return Ok(vec![Finding::refused(
+                self.name(),
+                format!("the tests were weakened: {lost}; {how}"),
+            )]);
+        }
+        let remark = |what: String| Finding::remark(self.name(), "tests weakened", what);
+        Ok(found.lost.into_iter().chain(found.changed).map(remark).collect())
     }
 }

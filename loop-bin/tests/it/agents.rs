@@ -77,7 +77,11 @@ fn a_plan_that_the_agent_edits_is_repaired() {
     ran.ended(0).says("ticked US-002, which is not its story; ignored");
     ran.says("removed US-003; ignored").says("edited US-002").says("added US-004");
     let open = "- [x] US-001: First\n- [ ] US-002: Second\n- [ ] US-003: Third\n";
-    assert_eq!(stage.plan(), format!("{open}- [ ] US-004: Found on the way\n"));
+    assert_eq!(
+        stage.plan(),
+        format!("{open}- [?] US-004: Found on the way (added by the agent)\n")
+    );
+    ran.says("needs you: US-004 waits to be accepted");
     assert!(stage.events().contains(&"plan_repaired".to_owned()));
 }
 

@@ -12,11 +12,39 @@ pub(crate) struct Extension {
 /// The table of the subcommands.
 const TABLE: &str = "loop-bin/src/commands/mod.rs";
 
+/// The list of the verifiers.
+const VERIFIERS: &str = "loop-bin/src/verifiers/mod.rs";
+
 const fn of(path: &'static str, lines: &'static [(&'static str, &'static str)]) -> Extension {
     Extension { path, lines }
 }
 
 pub(crate) const EXTENSIONS: &[Extension] = &[
+    of(
+        "loop-bin/src/verifiers/as_before.rs",
+        &[(VERIFIERS, "mod as_before;"), (VERIFIERS, "&as_before::AsBefore,")],
+    ),
+    of(
+        "loop-bin/src/verifiers/definition.rs",
+        &[(VERIFIERS, "mod definition;"), (VERIFIERS, "&definition::Definition,")],
+    ),
+    of(
+        "loop-bin/src/verifiers/elsewhere.rs",
+        &[(VERIFIERS, "mod elsewhere;"), (VERIFIERS, "&elsewhere::Elsewhere,")],
+    ),
+    of(
+        "loop-bin/src/verifiers/proof.rs",
+        &[(VERIFIERS, "mod proof;"), (VERIFIERS, "&proof::Proofs,")],
+    ),
+    of(
+        "loop-bin/src/verifiers/substance.rs",
+        &[(VERIFIERS, "mod substance;"), (VERIFIERS, "&substance::Substance,")],
+    ),
+    of(
+        "loop-bin/src/verifiers/weakened.rs",
+        &[(VERIFIERS, "mod weakened;"), (VERIFIERS, "&weakened::Weakening,")],
+    ),
+    of("loop-bin/src/commands/answer.rs", &[(TABLE, "mod answer;"), (TABLE, "answer::COMMAND,")]),
     of(
         "loop-bin/src/commands/attempts.rs",
         &[(TABLE, "mod attempts;"), (TABLE, "attempts::COMMAND,"), (TABLE, "attempts::TAKE,")],
@@ -95,7 +123,7 @@ const NOT_YET: &[(&str, &str, usize)] = &[
         25,
     ),
     ("loop-bin/src/run/scripts.rs", r"\bscripts::|\bmod scripts;|script_folder", 18),
-    ("loop-bin/src/detect", r"\bdetect::|\bmod detect;|add_checks|detect_in", 6),
+    ("loop-bin/src/detect", r"\bdetect::|\bmod detect;|add_checks|detect_in", 7),
     ("loop-bin/src/housekeeping.rs", r"\bhousekeeping\b", 5),
 ];
 

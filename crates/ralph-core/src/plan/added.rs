@@ -15,6 +15,7 @@ pub(super) struct Added {
     state: State,
     format: Format,
     optional: bool,
+    held: bool,
     is_list_item: bool,
     text: Vec<u8>,
 }
@@ -22,8 +23,18 @@ pub(super) struct Added {
 impl Added {
     /// Copies a story from another plan and sets its state.
     pub(super) fn new(plan: &Plan, story: &Story, state: State) -> Self {
+        Self::edited(plan, story, state, plan.marking(story, state))
+    }
+
+    /// Copies a story that waits until a person accepts it.
+    pub(super) fn held(plan: &Plan, story: &Story) -> Self {
+        let edits = if story.held { Vec::new() } else { plan.holding(story) };
+        Self { held: true, ..Self::edited(plan, story, State::Blocked, edits) }
+    }
+
+    fn edited(plan: &Plan, story: &Story, state: State, edits: Vec<Edit>) -> Self {
         // Editing only this story does not move the text before it, so its start stays valid.
-        let edited = edit::apply(&plan.bytes, plan.marking(story, state));
+        let edited = edit::apply(&plan.bytes, edits);
         let end = story.span.end + edited.len() - plan.bytes.len();
         let text = edited.get(story.span.start..end).unwrap_or_default().trim_ascii_end();
         let is_object = story.marks == Marks::Object;
@@ -35,6 +46,7 @@ impl Added {
             state,
             format: plan.format,
             optional: story.optional,
+            held: false,
             is_list_item: plan.is_list_item(story),
             text: text.to_vec(),
         }
@@ -42,6 +54,11 @@ impl Added {
 }
 
 impl Added {
+    /// Returns whether it waits until a person accepts it.
+    pub(super) fn is_held(&self) -> bool {
+        self.held
+    }
+
     /// Returns the story with the next free id if a different story of `plan` has its id; else
     /// `None`, also if the id has no number to increase.
     pub(super) fn renamed_in(&self, plan: &Plan) -> Option<Self> {
@@ -69,7 +86,10 @@ impl Plan {
     /// Inserts the stories after the last one that is optional or not like the new one, else at the
     /// very end.
     fn with_all(&self, added: &[&Added]) -> Option<Self> {
-        let peer = |new: &&Added| self.stories.iter().rfind(|story| story.optional == new.optional);
+        let peer = |new: &&Added| {
+            let is_peer = |story: &&Story| story.held || story.optional == new.optional;
+            self.stories.iter().rfind(is_peer)
+        };
         let behind_peers = added.iter().map(|new| self.insertion(peer(new), new)).collect();
         let at_end = added.iter().map(|new| self.insertion(None, new)).collect();
         [behind_peers, at_end].into_iter().find_map(|edits| {
@@ -91,7 +111,9 @@ impl Plan {
                 && self.section(one) == plan.section(other)
         };
         let is_new = |story: &&Story| {
-            find(story).is_some_and(|new| what(story) == (new.id.clone(), new.state, new.optional))
+            find(story).is_some_and(|new| {
+                what(story) == (new.id.clone(), new.state, new.optional || new.held)
+            })
         };
         old.len() == self.stories.len()
             && self.stories.iter().zip(&old).all(same)

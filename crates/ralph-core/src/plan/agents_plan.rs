@@ -6,7 +6,7 @@
 
 use super::added::Added;
 use super::edit::{self, Edit};
-use super::story::{Marks, Plan, State, Story};
+use super::story::{AgentStories, Marks, Plan, State, Story};
 use std::collections::HashSet;
 
 /// The changes that an agent made to its copy of the plan.
@@ -98,12 +98,22 @@ impl AgentsPlan {
         }
         let known: HashSet<usize> = places().collect();
         let new = left.stories.iter().filter(|story| !known.contains(&story.span.start));
-        let new: Vec<Added> = new.map(|story| Added::new(left, story, State::Open)).collect();
+        // Otherwise they are a person's.
+        let policy =
+            if own_story.is_empty() { AgentStories::Run } else { given.options.agent_stories };
+        let added = |story: &&Story| match policy {
+            AgentStories::Run if !story.held => Added::new(left, story, State::Open),
+            _ => Added::held(left, story),
+        };
+        let new: Vec<Added> = new.map(|story| added(&story)).collect();
         let extended = given.extended(&new);
         for new in new {
             let (id, title) = (&new.id, &new.title);
-            if extended.story(id).is_some() {
-                self.note(format!("added {id} ({title}); kept at the end"));
+            if policy == AgentStories::Refuse {
+                self.note(format!("added {id} ({title}); refused, as the settings say"));
+            } else if extended.story(id).is_some() {
+                let until = if new.is_held() { ", held until a person accepts it" } else { "" };
+                self.note(format!("added {id} ({title}); kept at the end{until}"));
                 self.added.push(new);
             } else {
                 self.note(format!(

@@ -18,6 +18,9 @@ pub(super) const BALLOT_OPEN: &str = "☐";
 pub(super) const BALLOT_DONE: &str = "☑";
 const BALLOTS: [&str; 2] = [BALLOT_OPEN, BALLOT_DONE];
 
+/// The mark of a story that an agent added and nobody has accepted.
+pub(super) const HELD: &str = "?";
+
 /// The variation selector that turns a character into an emoji, as phones write check marks.
 const AS_PICTURE: &str = "\u{fe0f}";
 
@@ -32,7 +35,7 @@ pub(super) fn state(mark: &[u8]) -> State {
     let text = std::str::from_utf8(mark).unwrap_or_default();
     match text.trim_end_matches(AS_PICTURE) {
         "x" | "X" | "✓" | "✔" | BALLOT_DONE => State::Done,
-        "!" => State::Blocked,
+        "!" | HELD => State::Blocked,
         _ => State::Open,
     }
 }

@@ -4,8 +4,12 @@
 
 use super::story::{Format, Marks, Plan, State, Story};
 use super::{checkbox, json};
+use ralph_base::lines;
 use std::collections::HashMap;
 use std::ops::Range;
+
+/// The note at a story that an agent added.
+const BY_AGENT: &str = " (added by the agent)";
 
 /// An id that no story of the plan has.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -75,13 +79,14 @@ impl Plan {
             _ if self.format == Format::TaskMaster => {
                 let changes =
                     to != story.state && (to, story.state) != (State::Blocked, State::Done);
-                if changes { vec![("status", status(to))] } else { Vec::new() }
+                let status = if changes { vec![("status", status(to))] } else { Vec::new() };
+                [status, unset(if to == State::Blocked { &[] } else { &["held"] })].concat()
             }
             State::Done if story.state != State::Done => {
-                [vec![("passes", "true")], unset(&["blocked"])].concat()
+                [vec![("passes", "true")], unset(&["blocked", "held"])].concat()
             }
             State::Blocked if story.state == State::Open => vec![("blocked", "true")],
-            State::Open => unset(&["passes", "blocked"]),
+            State::Open => unset(&["passes", "blocked", "held"]),
             _ => Vec::new(),
         };
         let edit = |start: usize, object: &str, (key, value): (&str, &str)| {
@@ -95,6 +100,34 @@ impl Plan {
         let parts =
             parts.into_iter().filter_map(|(at, part)| edit(at, part, ("status", status(to))));
         members.into_iter().filter_map(|member| edit(0, section, member)).chain(parts).collect()
+    }
+
+    /// Returns the edits that make a story one that waits until a person accepts it, with a note of who
+    /// added it.
+    pub(super) fn holding(&self, story: &Story) -> Vec<Edit> {
+        if let Marks::Boxes(boxes) = &story.marks {
+            let first = lines::lines(self.section(story))
+                .next()
+                .map_or(0, |line| line.text.trim_ascii_end().len());
+            let note = Edit::insert(story.span.start + first, BY_AGENT.as_bytes().to_vec());
+            let mark = |mark: &Range<usize>| {
+                let edit = self.box_edit(mark, State::Blocked);
+                let text = String::from_utf8_lossy(&edit.text).replace('!', checkbox::HELD);
+                Edit { text: text.into_bytes(), ..edit }
+            };
+            return boxes.iter().map(mark).chain([note]).collect();
+        }
+        let section = std::str::from_utf8(self.section(story)).unwrap_or_default();
+        let status = (self.format == Format::TaskMaster).then_some(("status", "\"review\""));
+        let passes =
+            (story.state == State::Done && status.is_none()).then_some(("passes", "false"));
+        let members = [("held", "true")].into_iter().chain(status).chain(passes);
+        let edit = |(key, value)| {
+            let (range, text) = json::set_member(section, key, value)?;
+            let start = story.span.start;
+            Some(Edit { range: start + range.start..start + range.end, text: text.into() })
+        };
+        members.filter_map(edit).collect()
     }
 
     /// Returns the boxes that determine the state of a story.

@@ -95,14 +95,17 @@ impl Section {
         let boxes: Vec<_> = self.own_box.map_or_else(below, |own| vec![own]);
         let body = text.0.get(self.heading.end..self.end).unwrap_or_default();
         let end = self.heading.end + body.trim_ascii_end().len();
+        let state = state(text, &boxes);
+        let held = state == State::Blocked && text.is_held(&boxes);
         let story = Story {
-            state: state(text, &boxes),
+            state,
+            held,
             details: text.body(self.heading.end..end),
             id: self.id.unwrap_or_default(),
             title: self.title,
             depends: Vec::new(),
             priority: None,
-            optional: self.optional,
+            optional: self.optional || held,
             line: self.heading.line,
             span: self.heading.start..end,
             marks: Marks::Boxes(boxes),

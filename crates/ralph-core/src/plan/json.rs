@@ -35,6 +35,7 @@ struct Item {
     priority: Value,
     passes: Value,
     blocked: Value,
+    held: Value,
     #[serde(rename = "dependsOn", alias = "depends_on", alias = "dependencies")]
     depends_on: Value,
     status: Value,
@@ -150,9 +151,10 @@ fn draft(object: &str, start: usize, line: usize, format: Format) -> Result<Draf
         _ => Err(wrong(key, "true or false", value)),
     };
     let (is_done, is_blocked) = (flag("passes", &item.passes)?, flag("blocked", &item.blocked)?);
+    let is_held = flag("held", &item.held)?;
     let state = if is_done {
         State::Done
-    } else if is_blocked {
+    } else if is_blocked || is_held {
         State::Blocked
     } else {
         State::Open
@@ -161,6 +163,7 @@ fn draft(object: &str, start: usize, line: usize, format: Format) -> Result<Draf
         Format::TaskMaster => item.state().unwrap_or((state, false)),
         _ => (state, false),
     };
+    let held = is_held && state == State::Blocked;
     let id = scalar(&item.id).ok_or_else(|| wrong("id", "a string or a number", &item.id))?;
     let priority = priority(&item.priority).ok_or_else(|| {
         wrong("priority", "a whole number, or high, medium or low", &item.priority)
@@ -185,7 +188,8 @@ fn draft(object: &str, start: usize, line: usize, format: Format) -> Result<Draf
         state,
         depends: Vec::new(),
         priority,
-        optional,
+        optional: optional || held,
+        held,
         line,
         span: start..start + object.len(),
         marks: Marks::Object,

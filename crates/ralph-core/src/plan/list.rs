@@ -101,14 +101,16 @@ impl Title {
 
 fn draft(text: Text<'_>, task: Task, title: Title) -> Draft {
     let item = task.item;
+    let held = text.is_held(std::slice::from_ref(&item.mark));
     let story = Story {
+        held,
         id: title.id,
         title: title.title,
         state: text.state(&item.mark),
         details: text.body(item.text.end..item.end),
         depends: Vec::new(),
         priority: None,
-        optional: task.optional,
+        optional: task.optional || held,
         line: item.line,
         span: item.start..item.end,
         marks: Marks::Boxes(vec![item.mark]),

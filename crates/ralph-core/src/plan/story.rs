@@ -51,10 +51,25 @@ const OPTIONAL: [&str; 12] = [
     "Future Improvements",
 ];
 
+/// What becomes of stories that an agent adds to the plan.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum AgentStories {
+    /// They wait at the end of the plan until a person accepts them.
+    #[default]
+    Hold,
+    /// They are worked on like any other.
+    Run,
+    /// They are not kept.
+    Refuse,
+}
+
 /// Options for reading plans.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Options {
+    /// What becomes of stories that an agent adds.
+    pub agent_stories: AgentStories,
     /// Names of optional sections, which do not keep the loop going; case and hyphens are ignored.
     #[serde(deserialize_with = "names")]
     pub optional_sections: Vec<Cow<'static, str>>,
@@ -66,7 +81,7 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         let optional_sections = OPTIONAL.map(Cow::Borrowed).to_vec();
-        Self { optional_sections, tag: String::new() }
+        Self { agent_stories: AgentStories::Hold, optional_sections, tag: String::new() }
     }
 }
 
@@ -91,6 +106,8 @@ pub struct Story {
     pub priority: Option<i64>,
     /// Whether the story is optional; optional stories do not keep the loop going.
     pub optional: bool,
+    /// Whether an agent added it and nobody has accepted it; it is blocked and optional then.
+    pub held: bool,
     /// The line on which the story begins, counted from one.
     pub line: usize,
     #[serde(skip)]

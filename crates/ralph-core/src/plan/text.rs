@@ -18,6 +18,11 @@ impl Text<'_> {
         checkbox::state(self.0.get(mark.clone()).unwrap_or_default())
     }
 
+    /// Returns whether one of these boxes shows that nobody has accepted the story.
+    pub(super) fn is_held(&self, boxes: &[Range<usize>]) -> bool {
+        boxes.iter().any(|mark| self.0.get(mark.clone()) == Some(checkbox::HELD.as_bytes()))
+    }
+
     /// Returns the text of `range` without surrounding blank lines; keeps the first line's indent.
     pub(super) fn body(&self, range: Range<usize>) -> String {
         let text = self.at(range);

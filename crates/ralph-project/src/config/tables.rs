@@ -170,6 +170,11 @@ tables! {
         /// What to do when a story's new or changed tests pass without the rest of its
         /// work: `warn`, `refuse`, or `off` to not try.
         prove: Prove, Choice, "RALPH_PROVE", "prove";
+        /// How long to break the change on purpose until a new test fails; 0 means twice what the checks took, at
+        /// least 15 seconds and at most 2 minutes.
+        prove_time: Seconds, Seconds, "RALPH_PROVE_TIME", "";
+        /// Number of small changes of a story to try against all tests; those that no test notices are to review.
+        mutants: u64, Integer, "RALPH_MUTANTS", "mutants";
     }
 
     /// The table `[rollback]`.
@@ -268,8 +273,8 @@ tables! {
         /// Your own test commands, if they are not recognised automatically.
         #[serde(deserialize_with = "texts")]
         commands: Vec<String>, List, "RALPH_TESTS", "";
-        /// What to do when a story leaves fewer tests or weaker ones: `report`, `refuse` or
-        /// `ignore`.
+        /// What to do when a story removes or skips tests: `refuse`, `review` to land it marked, or `ignore`, also
+        /// if tests fail as they were before it or check less.
         weakened: Weakened, Choice, "RALPH_TESTS_WEAKENED", "";
     }
 
@@ -344,6 +349,7 @@ tables! {
 /// The keys of `[plan]`, which is read by `ralph_core`.
 #[rustfmt::skip]
 const PLAN_KEYS: &[Key] = &[
+    key("plan.agent_stories", Kind::Choice, "RALPH_AGENT_STORIES", "agent-stories", "What becomes of stories that an agent adds to the plan: `hold` keeps them back until you accept them, `run` works on them, `refuse` drops them."),
     key("plan.optional_sections", Kind::List, "RALPH_OPTIONAL_SECTIONS", "", "Headings of optional sections; their stories do not keep the loop running."),
 ];
 

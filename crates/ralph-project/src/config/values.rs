@@ -105,10 +105,11 @@ pub enum Skip {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Weakened {
-    /// The user is notified; removing a test can be right.
-    #[default]
-    Report,
+    /// The story lands, and a person should look at it; removing a test can be right.
+    #[serde(alias = "report")]
+    Review,
     /// The story is not done.
+    #[default]
     Refuse,
     /// Nothing.
     Ignore,

@@ -43,19 +43,26 @@ pub fn added_lines(repo: &Repo, checkpoint: Option<&Checkpoint>) -> Result<Vec<A
         Some(base) => contents_at(repo, &base, &paths)?,
         None => HashMap::new(),
     };
-    let mut gone = HashMap::new();
-    let mut added = Vec::new();
-    for path in &paths {
+    Ok(lines_added(paths.iter().map(|path| {
         let now = content_now(&repo.top().join(OsStr::from_bytes(path)));
         let old = before.get(path.as_slice()).map(Vec::as_slice).unwrap_or_default();
-        let lines = new_lines(old, &now.unwrap_or_default(), &mut gone);
-        added.push(Added { path: String::from_utf8_lossy(path).into_owned(), lines });
+        (String::from_utf8_lossy(path).into_owned(), old, now.unwrap_or_default())
+    })))
+}
+
+/// Returns the lines that were added to files, each with its path, its old and its new content.
+pub fn lines_added<'a>(files: impl Iterator<Item = (String, &'a [u8], Vec<u8>)>) -> Vec<Added> {
+    let mut gone = HashMap::new();
+    let mut added = Vec::new();
+    for (path, old, now) in files {
+        let lines = new_lines(old, &now, &mut gone);
+        added.push(Added { path, lines });
     }
     for file in &mut added {
         file.lines.retain(|(_, line)| !take_one(&mut gone, line.as_bytes()));
     }
     added.retain(|file| !file.lines.is_empty());
-    Ok(added)
+    added
 }
 
 /// Returns what to compare with: the checkpoint's snapshot, its commit or HEAD, whichever exists.

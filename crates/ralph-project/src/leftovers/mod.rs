@@ -31,5 +31,20 @@ mod find;
 mod language;
 mod line;
 
-pub use added::{Added, added_lines};
+pub use added::{Added, added_lines, lines_added};
 pub use find::{Leftover, LeftoverKind, find, in_words};
+
+/// Returns a line's code, with the contents of texts in quotes blanked out; `None` for prose and data.
+pub fn code_of(path: &str, line: &str) -> Option<Vec<char>> {
+    Some(line::parts(line, language::Language::of(path)?).code.chars().collect())
+}
+
+/// Returns the lines of a text without comments and blanks; `None` for prose and data.
+pub fn without_comments(path: &str, text: &str) -> Option<Vec<String>> {
+    let language = language::Language::of(path)?;
+    let code = |line: &str| {
+        let length = line::parts(line, language).code.chars().count();
+        line.chars().take(length).collect::<String>().trim().to_owned()
+    };
+    Some(text.lines().map(code).filter(|line| !line.is_empty()).collect())
+}

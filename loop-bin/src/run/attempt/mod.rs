@@ -17,7 +17,7 @@ pub(crate) mod verify;
 mod watch;
 mod work;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::time::Duration;
@@ -78,6 +78,10 @@ pub(crate) struct Job {
     /// The plan and progress files.
     pub(crate) books: PlanFiles,
     pub(crate) failed_before: BTreeMap<String, FailedBefore>,
+    /// How many tests each check ran when the last story landed, if its runner says so.
+    pub(crate) tests_before: BTreeMap<String, u64>,
+    /// The verifiers that have refused work on this story in this run.
+    pub(crate) refused_by: BTreeSet<String>,
 }
 
 /// One task of an attempt.
@@ -171,6 +175,8 @@ pub(super) struct Facts {
     pub(super) agents: Option<AgentsPlan>,
     /// How many of the agent's calls no hook judged, in words.
     pub(super) unguarded: Option<String>,
+    /// The verifier that refused the work last.
+    pub(super) refused_by: Option<&'static str>,
 }
 
 impl Facts {
@@ -409,6 +415,7 @@ fn check(
     let mut work = Work { stage, findings, ..work };
     let verified = verify(&mut work);
     course.used.append(&mut work.used);
+    course.facts.refused_by = work.refused_by;
     let Work { staged, findings, checks, copy, .. } = work;
     let saved = saved.filter(|_| checks.last().is_some_and(|last| !last.passed()));
     match (verified, saved) {

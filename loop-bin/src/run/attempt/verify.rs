@@ -1,9 +1,12 @@
 //! Verification of finished work: one verifier after the other looks at it, and reports findings.
 //! The verifiers themselves are in `verifiers/`; a run is handed their list.
 
-use std::path::PathBuf;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use ralph_base::state::RunDir;
+use ralph_core::git::contents_at;
 use ralph_core::plan::Plan;
 use ralph_project::checks::{Check, CheckContext, CheckRules, run_checks};
 use ralph_project::config::Config;
@@ -75,6 +78,35 @@ pub(crate) struct Work<'a> {
     pub(crate) checks: Vec<Check>,
     /// What the agents of verifiers used.
     pub(crate) used: Vec<Used>,
+    /// The verifier that refused it.
+    pub(crate) refused_by: Option<&'static str>,
+}
+
+/// The text of a file before the story and now; empty where it is not there.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Texts {
+    pub(crate) path: String,
+    pub(crate) is_new: bool,
+    pub(crate) old: String,
+    pub(crate) new: String,
+}
+
+impl Texts {
+    /// Whether a line with one of these words, separated by `|`, was changed.
+    pub(crate) fn differ(&self, words: &str) -> bool {
+        let of = |text: &str| -> Vec<String> {
+            let lines =
+                text.lines().filter(|line| words.split('|').any(|word| line.contains(word)));
+            lines.map(|line| line.trim().to_owned()).collect()
+        };
+        of(&self.old) != of(&self.new)
+    }
+}
+
+impl From<Texts> for [String; 3] {
+    fn from(texts: Texts) -> Self {
+        [texts.path, texts.old, texts.new]
+    }
 }
 
 /// Has all verifiers look at the work that are due. The first that refuses it ends the attempt.
@@ -85,6 +117,7 @@ pub(crate) fn verify(work: &mut Work<'_>) -> Result<(), Stopped> {
         }
         let found = verifier.verify(work)?;
         if let Some(refused) = found.iter().find(|finding| finding.grade == Grade::Refused) {
+            work.refused_by = Some(verifier.name());
             return Err(WorkEnd::failed(refused.line.clone()).into());
         }
         work.findings.retain(|earlier| earlier.verifier != verifier.name());
@@ -102,19 +135,50 @@ impl<'a> Work<'a> {
         staged: Staged,
     ) -> Self {
         let (findings, checks, used) = (Vec::new(), Vec::new(), Vec::new());
-        Self { job, copy, attempt, stage: Stage::Changed, staged, findings, checks, used }
+        let (stage, refused_by) = (Stage::Changed, None);
+        Self { job, copy, attempt, stage, staged, findings, checks, used, refused_by }
     }
 
-    /// Runs commands of the user's in the copy.
-    pub(crate) fn run_commands(&mut self, commands: &[String]) -> Result<Vec<Check>, Failure> {
+    /// Runs commands of the user's in the copy, each for that long at most.
+    pub(crate) fn run_commands(
+        &mut self,
+        commands: &[String],
+        limit: Option<Duration>,
+    ) -> Result<Vec<Check>, Failure> {
         let (job, context) = (self.job, &self.job.context);
         let config = &context.config;
-        let rules = Some(CheckRules { config, failed_before: &job.failed_before });
-        let settings = CheckContext { rules, ..self.settings() };
-        let (limit, stop) = (config.verify.timeout.limit(), || context.is_interrupted());
+        let rules = CheckRules::new(config, &job.failed_before, &self.attempt.text);
+        let settings = CheckContext { rules: Some(rules), ..self.settings() };
+        let limit = config.verify.timeout.limit().into_iter().chain(limit).min();
+        let stop = || context.is_interrupted();
         let checks = run_checks(settings, commands, limit, &stop);
         self.programs_ran()?;
         Ok(checks?)
+    }
+
+    /// The texts of those changed files that are wanted, before the story and now.
+    pub(crate) fn texts(&self, is_wanted: impl Fn(&Path) -> bool) -> Result<Vec<Texts>, Failure> {
+        let wanted = self.staged.files.iter().filter(|path| is_wanted(path));
+        let paths: Vec<Vec<u8>> = wanted.map(|path| path.as_os_str().as_bytes().to_vec()).collect();
+        // A path with a newline cannot be requested.
+        let paths: Vec<Vec<u8>> = paths.into_iter().filter(|path| !path.contains(&b'\n')).collect();
+        if paths.is_empty() {
+            return Ok(Vec::new());
+        }
+        let repo = self.copy.repo_of_objects();
+        let at = |tree: &str| contents_at(&repo, tree, &paths);
+        let old = self.attempt.base.as_deref().map(at).transpose()?.unwrap_or_default();
+        let new = at(&self.staged.tree)?;
+        let text = |bytes: Option<&Vec<u8>>| {
+            String::from_utf8_lossy(bytes.map_or(&[][..], Vec::as_slice)).into_owned()
+        };
+        let of = |path: &Vec<u8>| Texts {
+            path: String::from_utf8_lossy(path).into_owned(),
+            is_new: !old.contains_key(path.as_slice()),
+            old: text(old.get(path.as_slice())),
+            new: text(new.get(path.as_slice())),
+        };
+        Ok(paths.iter().map(of).collect())
     }
 
     /// How programs of the user's are started in the copy.

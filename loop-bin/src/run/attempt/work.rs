@@ -241,7 +241,9 @@ pub(super) fn staged_work(job: &Job, desk: &mut Desk, course: &Course) -> Result
     if staged.files.is_empty() {
         let is_checked = !job.context.config.verify.commands.is_empty();
         let is_claimed = course.facts.claimed && is_checked;
-        if let Some(end) = without_changes(is_claimed, &course.facts.rollbacks) {
+        if let Some(end) =
+            without_changes(is_claimed, &course.facts.rollbacks, course.facts.summary.as_deref())
+        {
             return Err(end.into());
         }
     }

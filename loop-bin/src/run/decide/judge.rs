@@ -12,13 +12,17 @@ use ralph_project::strikes::{HookRollback, with_cause};
 use super::pause::{LONGEST_WAIT, Trouble, pause_of};
 use super::pick::{Allowance, Owner};
 use crate::record::Outcome;
-use crate::terminal::seconds;
+use crate::terminal::{printable, seconds};
 use client::signals::Signal;
 use client::{AgentRun, Refusal, RunEnd, Said, Stream, said};
+use run_history::ASKS;
 
 /// How many usage limits in a row are waited for: with pauses of up to half an hour, this exceeds
 /// the usual five hours.
 const MOST_WAITS: u32 = 16;
+
+/// How many characters of an agent's question are kept.
+const LONGEST_QUESTION: usize = 500;
 
 /// If an agent's tool calls are not visible, one that ran longer than this may have done something.
 const SOON: Duration = Duration::from_secs(60);
@@ -113,12 +117,27 @@ pub(crate) fn judge(judged: &Judged<'_>) -> Option<WorkEnd> {
 
 /// How an attempt without changes ends; `None` if the agent reports that the story is done and checks
 /// can confirm that. Work that hooks rolled back has failed.
-pub(crate) fn without_changes(is_claimed: bool, rollbacks: &[HookRollback]) -> Option<WorkEnd> {
+pub(crate) fn without_changes(
+    is_claimed: bool,
+    rollbacks: &[HookRollback],
+    said: Option<&str>,
+) -> Option<WorkEnd> {
     if !rollbacks.is_empty() {
         return Some(WorkEnd::failed("a hook rolled back all that the agent did"));
     }
+    if let Some(question) = said.and_then(question) {
+        return Some(WorkEnd::Blocked(format!("{ASKS}{question}")));
+    }
     let why = "the agent changed nothing".to_owned();
     if is_claimed { None } else { Some(WorkEnd::Failed(Outcome::NoChanges, why)) }
+}
+
+/// The question with which an agent's last words end: its paragraph, on one line.
+fn question(said: &str) -> Option<String> {
+    let last = said.trim().rsplit("\n\n").next()?;
+    let last = last.trim_end_matches(['*', '_', '"', ')', ' ']);
+    let text = printable(last);
+    last.ends_with('?').then(|| text.chars().take(LONGEST_QUESTION).collect())
 }
 
 /// An end that was forced on the agent.
@@ -372,7 +391,7 @@ mod tests {
     #[test]
     fn a_rollback_is_never_reported_as_no_changes() {
         let is_no_changes = |claimed, rollbacks: &[HookRollback]| {
-            without_changes(claimed, rollbacks)
+            without_changes(claimed, rollbacks, None)
                 .map(|end| matches!(end, WorkEnd::Failed(Outcome::NoChanges, _)))
         };
         assert_eq!((is_no_changes(false, &[]), is_no_changes(true, &[])), (Some(true), None));

@@ -3,7 +3,6 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io;
-use std::sync::Mutex;
 use std::sync::{Arc, mpsc};
 
 use camino::{Utf8Path, Utf8PathBuf};
@@ -12,7 +11,7 @@ use ralph_base::env::Env;
 use ralph_base::linux;
 use ralph_base::state::{self, Id, Lock, StateDir, name_of_worker};
 use ralph_core::git::Repo;
-use ralph_project::config::{Config, Flag, Mode, PullRequests};
+use ralph_project::config::{Config, Flag, Key, Mode, PullRequests};
 use ralph_project::project::Project;
 use ralph_project::project_plan;
 use ralph_project::under_way::Attempt;
@@ -217,8 +216,9 @@ pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<Conductor, Failur
     let run = in_task::run_of_task(env).unwrap_or_else(run_name);
     history.follow(&run);
     let audience = extensions.audience(&project, &run);
-    let echo = echo(&config, Audience::clone(&audience));
     let context = Context {
+        echo: echo(&config, Audience::clone(&audience)),
+        seeks_checks: config.verify.commands.is_empty() && !is_set(&project, env, &flags),
         flags,
         interrupts,
         clock: Clock::after(last.as_ref(), &run),
@@ -228,12 +228,11 @@ pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<Conductor, Failur
         options,
         verifiers: extensions.verifiers,
         audience,
-        echo,
-        others: Mutex::default(),
+        others: Arc::default(),
         project,
         config,
         run_dir,
-        _lock: lock,
+        _lock: Arc::new(lock),
     };
     target.make()?;
     let record = new_record(&context, &books, &target.branch, last);
@@ -255,6 +254,13 @@ pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<Conductor, Failur
         waiting: None,
         ending: None,
     })
+}
+
+/// Whether the user set checks, or set that there are none.
+fn is_set(project: &Project, env: &Env, flags: &[Flag]) -> bool {
+    let path = project.own_state().config();
+    let origin = |key| Config::origin(&path, env, flags, key);
+    Key::find("verify.commands").is_some_and(|key| origin(key).is_some())
 }
 
 /// What the keys of the live view do.

@@ -4,6 +4,7 @@ mod access;
 mod copy_has_what_it_needs;
 mod crash_points;
 mod credentials;
+mod done_means_done;
 mod files_git_cannot_add;
 mod fleet;
 mod git_hooks;

@@ -85,7 +85,7 @@ fn an_added_story_whose_id_was_taken_gets_the_next_free_one() {
              echo '- [ ] US-002: From the agent' >>\"$PLAN_PATH\"; \
              echo '- [ ] US-002: By hand' >>\"$RALPH_ROOT/{PLAN}\""
         );
-        let ran = stage.run(&["--agent", &agent]);
+        let ran = stage.run(&["--agent", &agent, "--agent-stories", "run"]);
         let shown = "added US-002 (From the agent), renamed to US-003: the id was taken";
         ran.ended(0).says(shown).says("3 stories landed");
         assert_eq!(ran.out.matches(shown).count(), 1, "{}", ran.out);

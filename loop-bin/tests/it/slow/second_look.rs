@@ -70,9 +70,9 @@ fn tests_that_fail_without_the_change_prove_it() {
 fn tests_that_pass_without_the_change_are_reported_or_refused() {
     let stage = stage();
     let ran = run(&stage, HOLLOW, &[]);
-    ran.ended(0).says("US-001 not shown: its new tests also pass without the change");
+    ran.ended(0).says("US-001 not proven: its new tests also pass without the change");
     has_landed_whole(&stage);
-    stage.run(&["status"]).ended(0).says("not shown: its new tests also pass without the change");
+    stage.run(&["status"]).ended(0).says("not proven: its new tests also pass without the change");
     let other = self::stage();
     let ran = run(&other, HOLLOW, &["--prove", "refuse", "--attempts", "1"]);
     ran.ended(8)
@@ -207,7 +207,7 @@ fn changes_without_a_new_test_or_without_other_changes_need_no_proof() {
     let check = r#"[ "$(sh greet.sh)" = hi ] || sleep 60; echo '4 passed in 0.1s'"#;
     let limits = ["--verify-timeout", "2", "--prove", "refuse"];
     let ran = stage.run(&[&["--verify", check, "--agent", &agent(GOOD)], &limits[..]].concat());
-    ran.ended(0).says("US-001 not shown: its new tests cannot run without the change");
+    ran.ended(0).says("US-001 not proven: its new tests cannot run without the change");
 }
 
 #[test]

@@ -1,10 +1,16 @@
 //! Changes that an agent may and may not make to a plan.
 
+use crate::plan::story::AgentStories;
 use crate::plan::*;
 use camino::Utf8Path;
 
 fn plan(name: &str, text: &str) -> Plan {
-    Plan::parse(Utf8Path::new(name), text.as_bytes().to_vec(), &Options::default()).unwrap()
+    read(name, text, AgentStories::Run)
+}
+
+fn read(name: &str, text: &str, agent_stories: AgentStories) -> Plan {
+    let options = Options { agent_stories, ..Options::default() };
+    Plan::parse(Utf8Path::new(name), text.as_bytes().to_vec(), &options).unwrap()
 }
 
 fn named(text: &str) -> &'static str {
@@ -112,6 +118,36 @@ fn edits_of_its_own_story_and_of_other_text_are_ignored() {
     check(HEADINGS, &gone, &["removed US-001; ignored", AROUND]);
     check(HEADINGS, &HEADINGS.replace("text\n", "text and more\n"), &[AROUND]);
     check(JSON, &JSON.replace("]}", "], \"x\": 1}"), &[AROUND]);
+}
+
+#[test]
+fn an_agents_stories_wait_for_a_person_unless_the_settings_say_otherwise() {
+    let left = format!("{LIST}- [x] US-004: Four\n");
+    let added = |given: &str, left: &str, policy| {
+        let given = read(named(given), given, policy);
+        let agents = agents_plan(&given, Some(left.as_bytes()), "US-001");
+        (String::from_utf8(given.with_added(&agents)).unwrap(), agents.findings.concat())
+    };
+    let (held, said) = added(LIST, &left, AgentStories::Hold);
+    assert_eq!(held, format!("{LIST}- [?] US-004: Four (added by the agent)\n"));
+    assert_eq!(said, "added US-004 (Four); kept at the end, held until a person accepts it");
+    let plan = read("plan.md", &held, AgentStories::Hold);
+    let story = plan.story("US-004").unwrap();
+    assert_eq!((story.held, story.optional, story.state), (true, true, State::Blocked));
+    let ticked = plan.tick("US-001").unwrap();
+    let plan = Plan::parse(plan.path(), ticked, &Options::default()).unwrap();
+    let plan = Plan::parse(plan.path(), plan.tick("US-002").unwrap(), &Options::default()).unwrap();
+    assert_eq!(plan.next_story(&Default::default()), Next::Complete);
+    let open = String::from_utf8(plan.reopen("US-004").unwrap()).unwrap();
+    assert!(open.contains("- [ ] US-004: Four (added by the agent)"), "{open}");
+    assert_eq!(added(LIST, &left, AgentStories::Refuse).0, LIST);
+    let json = JSON.replace("false}\n]", "false},\n  {\"id\": \"US-004\", \"title\": \"Four\"}\n]");
+    let (held, _) = added(JSON, &json, AgentStories::Hold);
+    assert!(held.contains("\"held\": true"), "{held}");
+    // What a person wrote is theirs.
+    let given = read("plan.md", LIST, AgentStories::Hold);
+    let own = agents_plan(&given, Some(left.as_bytes()), "");
+    assert_eq!(given.with_added(&own), left.replace("[x] US-004", "[ ] US-004").as_bytes());
 }
 
 #[test]
