@@ -6,13 +6,14 @@ use anyhow::{Result, ensure};
 use crate::{dist, run, task};
 
 /// The tasks for the released programs; `cargo xtask nightly` runs the campaigns at full length.
-const TASKS: [&str; 8] = [
+const TASKS: [&str; 9] = [
     "guard",
     "verdicts",
     "trial",
     "torture kill --seconds 20 --binaries target/dist",
     "torture person --seconds 20 --binaries target/dist",
     "torture escape --smoke --binaries target/dist",
+    "torture liar --smoke --binaries target/dist",
     "e2e --smoke --binaries target/dist",
     "e2e --smoke --agent codex,copilot --binaries target/dist",
 ];

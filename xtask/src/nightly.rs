@@ -17,9 +17,10 @@ const CAMPAIGNS: [&str; 7] = [
     "person-undisturbed --rounds 200",
 ];
 
-const TASKS: [&str; 10] = [
+const TASKS: [&str; 11] = [
     "extensions",
     "torture escape --binaries target/dist",
+    "torture liar --binaries target/dist",
     "e2e --binaries target/dist",
     // Only an older client has tasks and teammates.
     "e2e --binaries target/dist --client-version 2.1.63 --only held-back",

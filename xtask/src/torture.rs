@@ -7,6 +7,7 @@ mod disk;
 mod escape;
 mod hostile;
 mod kill;
+mod liar;
 mod oracle;
 mod person;
 mod stage;
@@ -43,10 +44,10 @@ pub(crate) struct Torture {
     /// Only print the points at which the loop can be killed.
     #[arg(long)]
     list: bool,
-    /// Only a minute's worth of `escape`.
+    /// Only a minute's worth of `escape` or `liar`.
     #[arg(long)]
     smoke: bool,
-    /// Only `probes`, or attacks with this text in their names, of `escape`.
+    /// Only `probes`, or attacks with this text in their names, of `escape`; of `liar`, a language or a kind.
     #[arg(long, value_name = "TEXT")]
     only: Option<String>,
 }
@@ -68,6 +69,8 @@ enum Name {
     Hostile,
     /// The same where the agent works in the project's own tree.
     HostileInPlace,
+    /// Agents that pretend, honest ones beside them, and proofs of clean and hollow tests.
+    Liar,
     /// Probes and attacks on the sandbox and on what crosses it, in every role.
     Escape,
 }
@@ -95,7 +98,7 @@ impl Name {
                 stage: hostile::stage_in_place,
                 play: hostile::play_in_place,
             },
-            Self::Escape => return None,
+            Self::Escape | Self::Liar => return None,
         })
     }
 }
@@ -127,6 +130,9 @@ pub(crate) fn run(wanted: &Torture) -> Result<()> {
         let bounds = Bounds { rounds: wanted.rounds, until };
         match name.campaign() {
             Some(campaign) => violations.extend(campaign.run(&binaries, bounds, wanted.seed)?),
+            None if *name == Name::Liar => {
+                liar::run(&binaries, wanted.smoke, wanted.only.as_deref())?;
+            }
             None => escape::run(&binaries, wanted.smoke, wanted.only.as_deref())?,
         }
     }
