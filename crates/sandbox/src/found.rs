@@ -58,11 +58,16 @@ fn beside(folder: &Utf8Path) -> impl Iterator<Item = Utf8PathBuf> {
 
 /// Returns whether a file holds something that looks like a secret, or cannot be read as text.
 pub(crate) fn holds_secret(file: &Path) -> bool {
+    if let Ok(mut entries) = file.read_dir() {
+        return entries.any(|entry| entry.is_ok_and(|entry| holds_secret(&entry.path())));
+    }
     let Ok(text) = fs_err::read_to_string(file) else { return file.exists() };
     // Comments often show how a secret would be set.
     let mut lines = text.lines().filter(|line| !line.trim_start().starts_with(['#', ';']));
     lines.any(|line| {
-        let given = line.split_once('=').filter(|(_, value)| {
+        // Gradle needs no sign between a name and its value.
+        let given = line.split_once('=').or_else(|| line.split_once(['"', '\'']));
+        let given = given.filter(|(_, value)| {
             let value = value.trim_matches([' ', '"', '\'']);
             !value.is_empty() && !value.starts_with('$')
         });
@@ -88,7 +93,7 @@ pub fn shareable(key: &str, value: &str) -> Option<String> {
 }
 
 /// Returns a text without the names and passwords in its URLs. SSH needs a name.
-fn without_user(text: &str) -> String {
+pub(crate) fn without_user(text: &str) -> String {
     let mut parts = text.split("://");
     let mut clean = parts.next().unwrap_or_default().to_owned();
     for part in parts {
@@ -151,6 +156,7 @@ mod tests {
             ("[http \"https://git.example/\"]\n\textraheader = AUTHORIZATION: basic abc\n", true),
             ("[remote \"origin\"]\n\turl = https://x1y2@git.example/a\n", true),
             ("[remote \"origin\"]\n\turl = git@git.example:a/b\n", false),
+            ("repositories { maven { credentials { password 'hunter2hunter2' } } }\n", true),
         ] {
             let file = scratch.file("settings", text);
             assert_eq!(holds_secret(file.as_std_path()), is_secret, "{text}");

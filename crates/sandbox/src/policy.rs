@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use camino::{Utf8Path, Utf8PathBuf};
 use serde::{Deserialize, Serialize};
 
-use crate::found::{Found, shareable};
+use crate::found::{Found, shareable, without_user};
 use crate::readable;
 use crate::tables::{
     AGENTS, ANY_PROVIDER, CACHES, JUDGED, PROVIDERS, REMOVE, Row, SECRETS, SETUP_CACHES,
@@ -397,10 +397,17 @@ impl Request<'_> {
     /// Returns the variables that lead to credentials and have to be removed.
     fn leading_to_secrets(&self, provider: &[&Row]) -> Vec<String> {
         let shared: &[&str] = if self.is_setup { SETUP_KEEPS } else { &[] };
-        let is_secret = |name: &str| names_a_secret(name) && !fits(name, shared);
+        // A URL with a password; a user's name alone is none, except in those of the web.
+        let tells = |value: &str| !self.is_setup && without_user(value) != value;
+        let is_secret = |(name, value): &(&String, &String)| {
+            names_a_secret(name) && !fits(name, shared) || tells(value)
+        };
+        let proxies: &[&str] = if self.agent.is_some() { &["*_PROXY"] } else { &[] };
         let is_needed = |name: &str| provider.iter().any(|row| fits(name, row.env));
-        let is_kept = |name: &str| is_needed(name) || fits(name, &self.settings.env);
-        self.env.keys().filter(|name| is_secret(name) && !is_kept(name)).cloned().collect()
+        let is_kept =
+            |name: &str| is_needed(name) || fits(name, &self.settings.env) || fits(name, proxies);
+        let found = self.env.iter().filter(|found| is_secret(found) && !is_kept(found.0));
+        found.map(|(name, _)| name.clone()).collect()
     }
 }
 

@@ -117,6 +117,25 @@ fn an_agent_can_use_its_own_data_and_its_provider() {
     assert!(hides(&other, "/home/dev/.aws"));
     assert_eq!(other.set["CODEX_SQLITE_HOME"], "/home/dev/.cache/ralph/state/1/codex");
     assert_eq!(other.remove, ["AWS_SESSION_TOKEN", "GH_TOKEN"]);
+    // Its provider is another one.
+    let other = policy(&[("ANTHROPIC_API_KEY", "x")], |request| request.agent = Some("codex"));
+    assert_eq!(other.remove, ["ANTHROPIC_API_KEY"]);
+}
+
+#[test]
+fn urls_with_passwords_are_removed_by_their_values() {
+    let vars = [
+        ("DATABASE_URL", "postgres://ada:hunter2@db/a"),
+        ("HTTPS_PROXY", "http://ada:hunter2@proxy:8080"),
+        ("HOMEPAGE", "https://example.org/"),
+        ("REDIS_URL", "redis://:hunter2@db"),
+        ("REMOTE", "ssh://git@git.example/a"),
+    ];
+    let check = policy(&vars, |_| {});
+    assert_eq!(check.remove, ["DATABASE_URL", "HTTPS_PROXY", "REDIS_URL"]);
+    // Without it, its service may be out of reach.
+    let agent = policy(&vars, |request| request.agent = Some("claude"));
+    assert_eq!(agent.remove, ["DATABASE_URL", "REDIS_URL"]);
 }
 
 #[test]

@@ -263,7 +263,8 @@ impl GitSettings {
     pub(crate) fn files(&self, source: &Source, home: &Utf8Path) -> Vec<Utf8PathBuf> {
         let folders = [&source.shared, &source.git_dir].map(|folder| folder.to_string_lossy());
         let own = folders.iter().flat_map(|folder| {
-            ["config", "config.worktree"].map(|name| Utf8Path::new(&**folder).join(name))
+            ["config", "config.worktree", "FETCH_HEAD"]
+                .map(|name| Utf8Path::new(&**folder).join(name))
         });
         let included =
             self.all().filter(|(_, key, _)| key.starts_with("include") && key.ends_with(".path"));
