@@ -117,6 +117,8 @@ pub struct Workspace {
     pub doors: Doors,
     /// How many megabytes an attempt may leave in new and changed files; 0 means any.
     most_changes: u64,
+    /// Whether the user trusts what landed enough to set it up with credentials.
+    trusts_setup: bool,
 }
 
 /// The loop's own files about a workspace.
@@ -224,6 +226,7 @@ impl Workspace {
             taken: BTreeSet::new(),
             staged_as: BTreeMap::new(),
             most_changes: config.limits.changes,
+            trusts_setup: config.workspace.trust_setup,
         })
     }
 

@@ -40,24 +40,26 @@ pub fn is_used(copy: &Workspace) -> bool {
 }
 
 /// Returns why a setup of the copy at this commit gets no credentials, if so: it would run what an
-/// agent wrote.
+/// agent wrote. A story that landed counts however many commits of the user's came after it, unless
+/// the user merged it as part of something.
 pub fn withheld(copy: &Workspace, tip: Option<&str>) -> Result<Option<String>, Failure> {
     if is_used(copy) {
         return Ok(Some("the copy was used".to_owned()));
     }
-    let Some(tip) = tip else { return Ok(None) };
+    let Some(tip) = tip.filter(|_| !copy.trusts_setup) else { return Ok(None) };
+    let git = copy.source.git();
+    let log = ["log", "--first-parent", "--format=%H"];
     let landed = state::read_text(copy.own.records.of_run().landed()).unwrap_or_default();
-    let format = "--format=%H %(trailers:key=Ralph-Story,separator=%x2C) \
-                  %(trailers:key=Ralph-Run,separator=%x2C)";
-    let log = copy.source.git().line(&["log", "-50", "--first-parent", format, tip])?;
-    let is_ours = |line: &&str| {
-        let commit = line.split(' ').next().unwrap_or_default();
-        line.contains(" Ralph-Story: ") || landed.lines().any(|known| known == commit)
+    let named = git.line(&[&log[..], &["--grep=^Ralph-Story: ", "-1", tip]].concat())?;
+    let named = Some(named).filter(|named| !named.is_empty());
+    let ours = if named.is_some() || landed.is_empty() {
+        named
+    } else {
+        let all = git.line(&[&log[..], &[tip]].concat())?;
+        let landed: BTreeSet<&str> = landed.lines().collect();
+        all.lines().find(|commit| landed.contains(commit)).map(str::to_owned)
     };
-    // The loop also commits plan and progress, which change no code.
-    let code = log.lines().find(|line| is_ours(line) || !line.contains(" Ralph-Run: "));
-    let short = |line: &str| line.get(..8).unwrap_or(line).to_owned();
-    Ok(code.filter(is_ours).map(|line| format!("the last commit, {}, is the loop's", short(line))))
+    Ok(ours.map(|id| format!("{id:.8} is the loop's, and [workspace] trust_setup is not set")))
 }
 
 /// Runs the setup commands if necessary; returns whether it did.

@@ -308,6 +308,9 @@ tables! {
         /// changes. Defaults to what automatically found checks need.
         #[serde(deserialize_with = "texts")]
         setup: Vec<String>, List, "RALPH_SETUP", "setup";
+        /// Let the setup of a new copy use credentials of registries and git although stories have
+        /// landed here: it may run what an agent wrote.
+        trust_setup: bool, Switch, "RALPH_TRUST_SETUP", "";
     }
 
     /// The table `[sandbox]`: what an attempt may touch; see docs/sandbox.md.

@@ -96,12 +96,15 @@ fn the_setup_has_credentials_only_in_an_unused_copy() {
     let agent = "cat >/dev/null; echo done >\"$(cat \"$RALPH_STORY_FILE\").txt\"; echo 1 >npm.lock";
     let setup = "mkdir -p packages; cat ~/.npmrc >>\"$AGENT_NOTES/setup\" || \
                  echo none >>\"$AGENT_NOTES/setup\"; echo >>\"$AGENT_NOTES/setup\"";
-    let run = |setup: &str| {
+    let run_trusting = |setup: &str, is_trusted: &str| {
         let args = ["--agent", agent, "--setup", setup, "--verify", "true"];
         let mut command = stage.command(&args);
-        command.env("RALPH_SANDBOX_WRITE", stage.note_path(""));
+        command
+            .env("RALPH_SANDBOX_WRITE", stage.note_path(""))
+            .env("RALPH_TRUST_SETUP", is_trusted);
         Ran::from(command.output().unwrap())
     };
+    let run = |setup: &str| run_trusting(setup, "false");
     let ran = run(setup);
     ran.ended(0).says("US-002 done");
     assert!(!ran.out.contains("changes tracked files"), "{}", ran.out);
@@ -110,12 +113,13 @@ fn the_setup_has_credentials_only_in_an_unused_copy() {
     assert!(stage.in_copy("packages"));
     stage.repo.write(PLAN, "- [ ] US-003: Third\n");
     stage.repo.git(["commit", "-qm", "mine", PLAN]);
-    let ran = run("cat ~/.npmrc");
+    let ran = run_trusting("cat ~/.npmrc", "true");
     ran.ended(0).says("the setup failed in a used copy; creating a new one").says("US-003 done");
     assert!(!stage.in_copy("packages"));
-    // Nor has a new one that would run what an agent wrote.
+    // Nor has a new one that would run what an agent wrote, whatever the user committed since.
     stage.run(&["clean"]).ended(0);
     stage.repo.write(PLAN, "- [ ] US-004: Fourth\n");
+    stage.repo.git(["commit", "-qm", "mine too", PLAN]);
     let ran = run(setup);
     ran.ended(0).says("(without credentials: ").says("US-004 done");
     assert!(stage.note("setup").ends_with("none\n\n"), "{}", stage.note("setup"));
