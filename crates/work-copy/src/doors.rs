@@ -392,6 +392,12 @@ impl Doors {
         Some(named.into_iter().partition(|path| checks.hides(path).is_none()))
     }
 
+    /// Returns what checks may write, if there is a sandbox.
+    pub(crate) fn writable(&self) -> impl Iterator<Item = &Utf8Path> {
+        let checks = self.policies.get(CHECKS).into_iter().flat_map(|policy| &policy.write);
+        checks.map(Utf8PathBuf::as_path)
+    }
+
     /// Whether there is a sandbox.
     pub fn are_sandboxed(&self) -> bool {
         !self.policies.is_empty()

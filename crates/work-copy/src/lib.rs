@@ -19,6 +19,7 @@
 //! | `aside.rs` | repositories and work trees that an agent creates inside the copy |
 //! | `stage.rs` | the changes of an attempt as a tree, and applying them to another commit |
 //! | `linked_back.rs` | links and settings that point from the copy back into the project |
+//! | `left_out.rs` | what checks would see although the commit does not contain it |
 //! | `in_place.rs` | working in the project itself: clean tree, protected files |
 
 mod aside;
@@ -30,6 +31,7 @@ mod git_settings;
 mod import;
 pub mod in_place;
 mod known;
+mod left_out;
 mod linked_back;
 mod remove;
 mod repository;
@@ -56,6 +58,7 @@ use git_output::{base_of, written_files};
 use git_settings::GitSettings;
 pub use import::{Imported, bring, import, name_of_discarded};
 use known::{Files, Known};
+pub use left_out::LeftOut;
 pub use linked_back::{linked_by_environment, linked_by_files};
 use ralph_project::failure::Failure;
 pub use remove::{make_readable, remove_all};

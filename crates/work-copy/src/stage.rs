@@ -26,6 +26,9 @@ use ralph_project::failure::Failure;
 /// The file in which a project declares its submodules.
 const MODULES: &str = ".gitmodules";
 
+/// The mode of a symbolic link.
+const LINK_MODE: &str = "120000";
+
 /// The changes of an attempt.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Staged {
@@ -60,6 +63,17 @@ struct Changed {
     inner: BTreeSet<PathBuf>,
     /// Files that are too long to be read; if there are any, nothing else is known.
     too_long: BTreeSet<PathBuf>,
+}
+
+impl Changed {
+    fn refuse_too_long(&self, most: u64) -> Result<(), Failure> {
+        if self.too_long.is_empty() {
+            return Ok(());
+        }
+        let files = named_files(&self.too_long);
+        let limit = format!("the limit is {most} MB: [limits] changes");
+        Err(Failure::because(format!("{files}: too long to be saved; {limit}")))
+    }
 }
 
 impl Staged {
@@ -123,11 +137,7 @@ impl Workspace {
     ) -> Result<(Staged, Changed), Failure> {
         let mut staged = Staged::default();
         let mut all = self.changed(git, ours, forced, &mut staged.refused)?;
-        if !all.too_long.is_empty() {
-            let (files, most) = (named_files(&all.too_long), self.most_changes);
-            let limit = format!("the limit is {most} MB: [limits] changes");
-            return Err(Failure::because(format!("{files}: too long to be saved; {limit}")));
-        }
+        all.refuse_too_long(self.most_changes)?;
         // Git accepts no path below a link, not even to remove it.
         let top = self.top.as_std_path();
         let is_below_link =
@@ -141,7 +151,11 @@ impl Workspace {
         }
         if !changed.is_empty() {
             let update = ["update-index", "--add", "--remove", "--replace", "-z", "--stdin"];
-            git.feed(&update, &listed(changed))?;
+            let said = git.feed_and_hear(&update, &listed(changed))?;
+            // The checks see the line endings that a checkout has.
+            if said.contains(" will be replaced by ") {
+                self.check_out(git, changed)?;
+            }
         }
         let store = self.store();
         staged.tree = self.write_tree(base)?;
@@ -174,6 +188,13 @@ impl Workspace {
             };
             let stuck = found.iter().filter(is_moved).filter(is_stuck);
             staged.dirty_submodules.extend(stuck.map(|one| one.path.clone()));
+        }
+        let links = found.iter().filter(|one| one.new.mode == LINK_MODE).map(|one| &*one.path);
+        if let Some(link) = self.link_out(links) {
+            staged.refusal = Some(format!(
+                "{} is a link to a place that is no part of the commit; put the file itself there",
+                link.display()
+            ));
         }
         staged.files = found.into_iter().map(|one| one.path).collect();
         Ok((staged, all))

@@ -54,6 +54,35 @@ fn work_rolled_back_by_hooks_is_saved_reported_and_not_counted_as_idle() {
 }
 
 #[test]
+fn the_checks_see_what_the_commit_contains() {
+    let run = |agent: &str, check: &str| {
+        let stage = Stage::new("works", ONE);
+        stage.repo.write(".gitattributes", "*.txt eol=lf\n");
+        stage.repo.write(".gitignore", "*.o\n");
+        stage.repo.commit_all("rules");
+        let agent = format!("cat >/dev/null; {agent}");
+        let args = ["--agent", &agent, "--verify", check, "--attempts", "1"];
+        (stage.run(&args), stage)
+    };
+    // A file that the story hides is not there, and is back when an agent goes on.
+    let hide = "mkdir -p sub/node_modules; echo >sub/x.py; echo >sub/node_modules/y; echo >old.o; \
+                printf '*.py\\nnode_modules/\\n' >sub/.gitignore";
+    let (ran, _) = run(hide, "test -e sub/x.py");
+    ran.ended(8).says("sub/x.py were not there, because the story's own .gitignore");
+    let (ran, stage) = run(hide, "test ! -e sub/x.py && test -e old.o");
+    ran.ended(0).says("US-001 done").says("the checks saw sub/node_modules, which its own");
+    assert!(stage.in_copy("sub/x.py"));
+    // Line endings are those of a checkout.
+    let (ran, _) =
+        run("printf 'a\\r\\n' >new.txt", "test ! -e new.txt || test $(wc -c <new.txt) = 2");
+    ran.ended(0).says("US-001 done");
+    if !crate::sandbox::is_missing() {
+        let (ran, _) = run("echo >\"$TMPDIR/x\"; ln -s \"$TMPDIR/x\" x", "true");
+        ran.ended(8).says("x is a link to a place that is no part of the commit");
+    }
+}
+
+#[test]
 fn the_last_verdict_of_any_session_counts() {
     let stage = Stage::new("works", ONE);
     let runs = [test_run("s-1", false), test_run("s-2", true)];

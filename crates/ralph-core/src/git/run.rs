@@ -43,6 +43,18 @@ impl Git {
         })
     }
 
+    /// Runs git like `feed`, and returns what it said on stderr.
+    pub fn feed_and_hear<S: AsRef<OsStr>>(
+        &self,
+        args: &[S],
+        input: &[u8],
+    ) -> Result<String, GitError> {
+        self.patiently(|| {
+            let write = |stdin: &mut dyn Write| stdin.write_all(input);
+            self.stream(args, write, read_all).map(|(_, said)| said)
+        })
+    }
+
     /// Runs git with this input, and meanwhile another git that reads its output.
     pub fn pipe<S, T>(&self, args: &[S], input: &[u8], into: (&Self, &[T])) -> Result<(), GitError>
     where

@@ -5,6 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use ralph_base::listing::named_files;
 use ralph_base::state::RunDir;
 use ralph_core::git::contents_at;
 use ralph_core::plan::Plan;
@@ -50,6 +51,9 @@ pub(crate) trait Verifier: std::fmt::Debug + Sync {
     /// Looks at the work. Its files are afterwards as they were, unless what is staged has changed too.
     fn verify(&self, work: &mut Work<'_>) -> Result<Vec<Finding>, Stopped>;
 }
+
+/// The name in findings about what the commit does not contain.
+const LEFT_OUT: &str = "left out";
 
 /// The verifiers of a run, in their order.
 pub(crate) type Verifiers = &'static [&'static dyn Verifier];
@@ -109,8 +113,33 @@ impl From<Texts> for [String; 3] {
     }
 }
 
-/// Has all verifiers look at the work that are due. The first that refuses it ends the attempt.
+/// Has all verifiers look at the work that are due. The first that refuses it ends the attempt. They
+/// see what the commit will contain: what the story itself has git ignore is out of their way.
 pub(crate) fn verify(work: &mut Work<'_>) -> Result<(), Stopped> {
+    let left_out = work.copy.put_aside(&work.staged, Start::of(work.attempt)).map_err(|error| {
+        WorkEnd::failed(format!("what its .gitignore hides cannot be put aside: {error}"))
+    })?;
+    let verified = verify_each(work);
+    work.copy.bring_back(&left_out);
+    work.findings.retain(|earlier| earlier.verifier != LEFT_OUT);
+    if !left_out.stay.is_empty() {
+        let what = "which its own .gitignore keeps out of the commit";
+        let what = format!("the checks saw {}, {what}", named_files(&left_out.stay));
+        work.findings.push(Finding::remark(LEFT_OUT, "not in the commit", what));
+    }
+    match verified {
+        Err(Stopped::Work(WorkEnd::Failed(_, why) | WorkEnd::Impossible(why)))
+            if !left_out.aside.is_empty() =>
+        {
+            let files = named_files(&left_out.aside);
+            let what = "were not there, because the story's own .gitignore keeps them out of it";
+            Err(WorkEnd::failed(format!("{why}\n{files} {what}")).into())
+        }
+        verified => verified,
+    }
+}
+
+fn verify_each(work: &mut Work<'_>) -> Result<(), Stopped> {
     for verifier in work.job.context.verifiers {
         if !verifier.is_due(work) {
             continue;
