@@ -116,7 +116,8 @@ fn current_story(session: &Session<'_>) -> Option<Unmet> {
 
 fn verify(session: &Session<'_>) -> Option<Unmet> {
     let (config, verify) = (session.config, &session.config.verify);
-    let rules = Some(CheckRules { config, failed_before: &BTreeMap::new() });
+    let none = BTreeMap::new();
+    let rules = Some(CheckRules::new(config, &none, ""));
     let context = CheckContext {
         dir: session.call.work_root(),
         run: "",
