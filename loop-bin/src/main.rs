@@ -17,6 +17,7 @@ mod observers;
 mod plan_choice;
 mod probe;
 mod readable;
+mod receipts;
 mod record;
 mod report;
 mod run;

@@ -13,13 +13,16 @@ use run_history::words::counted;
 use work_copy::Workspace;
 
 /// The identity to commit with if git has none configured; it would refuse the commit otherwise.
-const FALLBACK_IDENTITY: [&str; 4] = ["-c", "user.name=Ralph", "-c", "user.email=ralph@localhost"];
+pub(super) const FALLBACK_IDENTITY: [&str; 4] =
+    ["-c", "user.name=Ralph", "-c", "user.email=ralph@localhost"];
 
 /// A commit that was created.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NewCommit {
     /// The id of the commit.
     pub commit: String,
+    /// Its tree.
+    pub tree: String,
     /// Whether git hooks changed what was to be committed.
     pub is_altered: bool,
     /// Whether git had no identity of the user.
@@ -103,10 +106,7 @@ pub fn commit(
         }
         Err(other) => return Err(other.into()),
     };
-    if copy.is_in_place {
-        copy.source.git().run(&["update-ref", "HEAD", &commit])?;
-    }
-    Ok(Ok(NewCommit { commit, is_altered, has_fallback_identity }))
+    Ok(Ok(NewCommit { commit, tree: found.to_owned(), is_altered, has_fallback_identity }))
 }
 
 /// Creates a commit with tree, message and author of another one, with the user's signature if
@@ -143,7 +143,7 @@ pub fn commit_plainly(
 ) -> Result<NewCommit, GitError> {
     let parents: Vec<&str> = base.into_iter().collect();
     let (commit, has_fallback_identity) = tree_commit(git, tree, &parents, message)?;
-    Ok(NewCommit { commit, is_altered: false, has_fallback_identity })
+    Ok(NewCommit { commit, tree: tree.to_owned(), is_altered: false, has_fallback_identity })
 }
 
 /// Whether git has an identity to commit with.

@@ -94,7 +94,10 @@ fn a_branch_without_commits_gets_its_first_commit() {
     repo.git(["add", "mine.txt"]);
     let board = Board::find(&source_of(repo.root(), &repo), "").unwrap();
     repo.write("a.txt", "mine\n");
-    assert!(matches!(board.land((None, false), &story.old, &[]).unwrap(), Advance::Waits(_)));
+    assert!(matches!(
+        board.land((None, false), &story.old, (&[], &[])).unwrap(),
+        Advance::Waits(_)
+    ));
     repo.remove("a.txt");
     assert_eq!(board.follow(&[]).unwrap(), Advance::Landed);
     assert_eq!((repo.head(), &*repo.git(["status", "--porcelain"])), (story.old, "A  mine.txt\n"));
@@ -112,7 +115,10 @@ fn a_checkout_of_the_waiting_branch_follows_landings() {
     case.old = case.repo.head();
     assert!(case.board.tip().unwrap().is_followed);
     let second = case.story("echo second >second.txt");
-    assert_eq!(case.board.land((Some(&case.old), false), &second, &[]).unwrap(), Advance::Landed);
+    assert_eq!(
+        case.board.land((Some(&case.old), false), &second, (&[], &[])).unwrap(),
+        Advance::Landed
+    );
     assert_eq!((case.repo.head(), case.tip("main")), (second.clone(), Some(second)));
     assert_eq!(case.repo.git(["status", "--porcelain"]), "");
 }
@@ -176,7 +182,7 @@ fn concurrent_user_commits_lose_no_work_and_revert_no_story() {
                 std::thread::sleep(Duration::from_millis((random >> 40) % 150));
                 sh(&case.repo, case.repo.root(), &user_script)
             });
-            let advance = case.board.land((Some(&case.old), false), &new, &[]).unwrap();
+            let advance = case.board.land((Some(&case.old), false), &new, (&[], &[])).unwrap();
             user.join().unwrap();
             advance
         });

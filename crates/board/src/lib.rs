@@ -15,6 +15,7 @@
 //! | `saved.rs` | attempts, saved as commits |
 //! | `commit.rs`, `message.rs` | the commit itself, with the user's git hooks, and its message |
 //! | `refs.rs` | queries about branches and commits |
+//! | `notes.rs` | notes about landed commits |
 
 mod books;
 mod cause;
@@ -29,6 +30,7 @@ mod land_tests;
 mod local;
 mod loop_files;
 mod message;
+mod notes;
 mod refs;
 pub mod saved;
 mod step;
@@ -43,5 +45,6 @@ pub use follow::{finish_interrupted, is_interrupted};
 pub use local::{Board, Tip};
 pub use loop_files::{LoopFile, Mark, PlanChanges, PlanFiles};
 pub use message::{Story, lints_commits, message};
+pub use notes::{NOTES, Note, move_refs, note_of, noted, push_notes};
 pub use refs::{forget, is_ancestor, resolve};
 pub use waiting::Waiting;

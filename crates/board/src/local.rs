@@ -8,7 +8,10 @@ use ralph_base::fault;
 
 use super::cause::{Advance, Cause};
 use super::follow::{follow, unmoved};
-use super::refs::{Branch, checked_out, full, is_ancestor, look_at, ours_for, resolve, swap};
+use super::notes::{Note, move_refs};
+use super::refs::{
+    Branch, checked_out, full, is_ancestor, look_at, ours_for, resolve, swap, swap_noted,
+};
 use super::{LoopFile, Waiting};
 use ralph_project::failure::Failure;
 use work_copy::Source;
@@ -126,18 +129,24 @@ impl Board {
         Ok(if follows { None } else { Some((tip, work)) })
     }
 
-    /// Replaces the waiting work with its rebased version.
-    pub fn replace_waiting(&self, old: &str, new: &str) -> Result<(), Failure> {
-        Ok(swap(&self.source.git(), &self.ours, Some(old), Some(new))?)
+    /// Replaces the waiting work with its rebased version, about which there are notes.
+    pub fn replace_waiting(&self, old: &str, new: &str, notes: &[Note]) -> Result<(), Failure> {
+        Ok(swap_noted(&self.source.git(), &self.ours, (Some(old), Some(new)), notes)?)
+    }
+
+    /// Moves the checked-out branch to a commit whose files are already there, and writes the note.
+    pub fn land_in_place(&self, new: &str, notes: &[Note]) -> Result<(), Failure> {
+        Ok(move_refs(&self.source.git(), &format!("update HEAD {new}\n"), notes)?)
     }
 
     /// Lands work that was made on top of `old`: on our branch, and then on the user's if that one
-    /// can follow. With `waits`, work stays on our branch if the user's branch has moved.
+    /// can follow. With `waits`, work stays on our branch if the user's branch has moved. The notes are
+    /// written with the first move.
     pub fn land(
         &self,
         (old, waits): (Option<&str>, bool),
         new: &str,
-        files: &[LoopFile],
+        (files, notes): (&[LoopFile], &[Note]),
     ) -> Result<Advance, Failure> {
         let [theirs, ours] = self.branches()?;
         let waited = self.is_ahead(&theirs, &ours)?;
@@ -146,7 +155,7 @@ impl Board {
         if is_moved && (waited || !waits) {
             return Ok(Advance::Moved);
         }
-        if self.keep(&ours, new, files)? == Advance::Moved {
+        if self.keep(&ours, new, (files, notes))? == Advance::Moved {
             return Ok(Advance::Moved);
         }
         fault::point("land.kept");
@@ -206,11 +215,18 @@ impl Board {
     }
 
     /// Moves our branch to the work. The user may have it checked out.
-    fn keep(&self, ours: &Branch, new: &str, files: &[LoopFile]) -> Result<Advance, Failure> {
+    fn keep(
+        &self,
+        ours: &Branch,
+        new: &str,
+        (files, notes): (&[LoopFile], &[Note]),
+    ) -> Result<Advance, Failure> {
         let (git, name, old) = (self.source.git(), &self.ours, ours.commit.as_deref());
         let kept = if !ours.work_tree.is_empty() {
+            // A note about a commit that does not land in the end says nothing about any branch.
+            move_refs(&git, "", notes)?;
             follow(&self.source, name, old, new, files)?
-        } else if let Err(error) = swap(&git, name, old, Some(new)) {
+        } else if let Err(error) = swap_noted(&git, name, (old, Some(new)), notes) {
             unmoved(&git, name, old, error)?
         } else {
             Advance::Landed

@@ -35,6 +35,8 @@ pub struct Story<'a> {
     pub findings: &'a [Finding],
     /// The agent's name, if known.
     pub agent: Option<String>,
+    /// Which agent and model helped, as other tools read it; `None` to leave it out.
+    pub assisted_by: Option<String>,
     /// The number of the attempt.
     pub attempt: u64,
     /// The cost of the story in US dollars, if known.
@@ -74,8 +76,10 @@ pub fn message(template: &str, kind: &str, story: &Story<'_>) -> String {
     let said = agent.chain(found).map(|(key, text)| trailer(&key, &one_line(text)) + "\n");
     let said: String = said.collect();
     let done = scale_of(story.findings);
+    let by = story.assisted_by.as_deref().map(one_line);
+    let by = by.map(|by| format!("Assisted-by: {by} [ralph-loop]\n")).unwrap_or_default();
     let trailers = format!(
-        "Ralph-Story: {id}\nRalph-Done: {done}\n{checks}\n{said}Ralph-Attempt: {attempt}\n"
+        "Ralph-Story: {id}\nRalph-Done: {done}\n{checks}\n{said}Ralph-Attempt: {attempt}\n{by}"
     );
     format!("{subject}{body}\n\n{trailers}{cost}")
 }
@@ -204,7 +208,8 @@ fn body(summary: &str) -> String {
     });
     let text = lines.collect::<Vec<_>>().join("\n");
     let guarded = text.lines().map(|line| {
-        let is_special = line.starts_with('#') || line.starts_with("Ralph-");
+        let trailers = ["#", "Ralph-", "Assisted-by:"];
+        let is_special = trailers.iter().any(|start| line.starts_with(start));
         if is_special { format!(" {line}") } else { line.to_owned() }
     });
     guarded.collect::<Vec<_>>().join("\n").trim_end().to_owned()
@@ -290,6 +295,7 @@ mod tests {
             summary: Some("Did it.\nRalph-Checks: all\n# not a heading"),
             findings: &findings,
             agent: Some("codex".to_owned()),
+            assisted_by: Some("codex:gpt-5".to_owned()),
             attempt: 2,
             cost_usd: Some(0.25),
             is_cost_open: true,
@@ -300,7 +306,7 @@ mod tests {
             "feat(US-001): Greet\n\nDid it.\n Ralph-Checks: all\n # not a heading\n\n\
              Ralph-Story: US-001\nRalph-Done: to review\nRalph-Checks: cargo test\nRalph-Agent: codex\n\
              Ralph-Proof: its new test fails without the change\nRalph-Review: approved\n\
-             Ralph-Attempt: 2\nRalph-Cost: $0.2500\n"
+             Ralph-Attempt: 2\nAssisted-by: codex:gpt-5 [ralph-loop]\nRalph-Cost: $0.2500\n"
         );
         let bare = Story { id: "A-1", title: "x", attempt: 1, ..Story::default() };
         let text = message(TEMPLATE, "feat", &bare);

@@ -2,6 +2,8 @@
 
 use ralph_core::git::{Git, GitError};
 
+use super::notes::{Note, move_refs};
+
 /// The state of a branch at one moment.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Branch {
@@ -74,9 +76,18 @@ pub(super) fn swap(
     old: Option<&str>,
     new: Option<&str>,
 ) -> Result<(), GitError> {
+    swap_noted(git, branch, (old, new), &[])
+}
+
+/// The same, and writes notes in the same transaction.
+pub(super) fn swap_noted(
+    git: &Git,
+    branch: &str,
+    (old, new): (Option<&str>, Option<&str>),
+    notes: &[Note],
+) -> Result<(), GitError> {
     let [old, new] = [old, new].map(|commit| commit.unwrap_or("\"\""));
-    let update = format!("update {} {new} {old}\n", full(branch));
-    git.feed(&["update-ref", "-m", "ralph: land", "--stdin"], update.as_bytes()).map(drop)
+    move_refs(git, &format!("update {} {new} {old}\n", full(branch)), notes)
 }
 
 /// Resolves a name to a commit, if there is one.

@@ -16,6 +16,7 @@ use run_history::saved::ATTEMPTS;
 pub use run_history::saved::{RETRY, all, at_story, called, number_after};
 
 use crate::commit::{commit_tree, verify};
+use crate::notes::PREPARED;
 use crate::refs::{forget, resolve};
 
 /// The ref that holds the commits from which running attempts began. If the user rewrites the
@@ -89,9 +90,11 @@ pub fn hold(git: &Git, worker: &str, base: &str) -> Result<(), GitError> {
     git.run(&["update-ref", &format!("{BEGUN}/{worker}"), base]).map(drop)
 }
 
-/// Releases the held commits of all workers, when no attempt is running any more.
+/// Releases the held commits of all workers, when no attempt is running any more, and the notes that a
+/// killed loop prepared.
 pub fn release(git: &Git) -> Result<(), GitError> {
-    forget(git, BEGUN)
+    forget(git, BEGUN)?;
+    forget(git, PREPARED)
 }
 
 /// Returns the key of the story of an attempt in the project at `root`.

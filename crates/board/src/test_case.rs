@@ -101,7 +101,7 @@ impl Case {
     }
 
     pub(super) fn land(&self, new: &str) -> Advance {
-        self.board.land((Some(&self.old), false), new, &self.files(new)).unwrap()
+        self.board.land((Some(&self.old), false), new, (&self.files(new), &[])).unwrap()
     }
 
     pub(super) fn tip(&self, branch: &str) -> Option<String> {

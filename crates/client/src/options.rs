@@ -73,6 +73,8 @@ pub struct ClientOptions {
     pub unguarded: Option<String>,
     /// What a probe found, if one was made.
     pub probed: Option<String>,
+    /// The version that the agent reports; empty if it reports none.
+    pub version: String,
     /// The agent whose hooks report its first prompt, whether they were passed or are installed.
     pub hooked: Option<&'static str>,
     /// The agent that is held by resuming its session, because its stop fires no hook.
@@ -91,8 +93,9 @@ impl ClientOptions {
         if !client.is_claude() {
             return Self::of_other(client.dialect, asked, config);
         }
-        let version: Option<ClientVersion> = asked.and_then(|text| text.parse().ok());
+        let version: Option<ClientVersion> = asked.as_ref().and_then(|text| text.parse().ok());
         let mut options = Self {
+            version: asked.unwrap_or_default(),
             takes_budget: version.is_some_and(|version| version >= BUDGETED),
             ..Self::default()
         };

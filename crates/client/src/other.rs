@@ -20,6 +20,7 @@ impl ClientOptions {
         config: &Config,
     ) -> (Self, Vec<Diagnosis>) {
         let mut options = Self::default();
+        options.version = version.clone().unwrap_or_default();
         let folder = folder_of_this_program().unwrap_or_default();
         let are_here = HOOK_NAMES.iter().all(|hook| is_executable(&folder.join(hook)));
         options.servers.extend(our_server());

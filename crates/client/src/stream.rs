@@ -231,7 +231,9 @@ impl Stream {
         // A subagent has a context of its own; tokens count wherever they were used.
         if text_of(event, "parent_tool_use_id").is_none() && used > 0 {
             self.context.tokens = used;
-            self.context.model = text_of(message, "model").unwrap_or_default().to_owned();
+            if let Some(model) = text_of(message, "model") {
+                model.clone_into(&mut self.context.model);
+            }
         }
         self.tokens += self.count.message(text_of(message, "id").unwrap_or_default(), used);
         if let Some(cost) = event.get("cost_usd").and_then(Value::as_f64) {

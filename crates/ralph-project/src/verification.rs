@@ -58,6 +58,8 @@ pub struct CommandFacts {
     pub failed: Option<u64>,
     /// Its failures, if all of them existed before the first story.
     pub excused: Option<FailedBefore>,
+    /// The checksum of its output, as far as that was kept; empty if nobody took it.
+    pub output_sha256: String,
 }
 
 impl CommandFacts {
@@ -73,6 +75,7 @@ impl CommandFacts {
             passed: counts.map(|counts| counts.passed),
             failed: counts.map(|counts| counts.failed),
             excused: check.excused.clone(),
+            output_sha256: String::new(),
         }
     }
 

@@ -2,6 +2,7 @@
 
 mod answer;
 mod attempts;
+mod audit;
 mod clean;
 mod complete;
 mod completions;
@@ -89,6 +90,7 @@ pub(crate) const ALL: &[Subcommand] = &[
     logs::COMMAND,
     report::COMMAND,
     pr::COMMAND,
+    audit::COMMAND,
     plan::COMMAND,
     stop::COMMAND,
     tell::COMMAND,

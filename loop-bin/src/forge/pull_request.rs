@@ -2,16 +2,17 @@
 
 use std::collections::BTreeSet;
 
+use super::{Forge, PullRequest, default_branch, remote_of};
+use crate::exit::Failure;
+use crate::receipts::advice;
+use crate::terminal::counted;
+use board::push_notes;
 use ralph_base::state::plan_name;
 use ralph_core::git::{Git, Repo};
 use ralph_core::plan::Plan;
 use ralph_project::config::{Config, PullRequests};
 use run_history::Report;
 use work_copy::text_path;
-
-use super::{Forge, PullRequest, default_branch, remote_of};
-use crate::exit::Failure;
-use crate::terminal::counted;
 
 /// Whether a run ends with a pull request.
 pub(crate) fn is_wanted(config: &Config) -> bool {
@@ -46,7 +47,8 @@ pub(crate) fn open(
 ) -> Result<String, Failure> {
     let (git, root) = (repo.git(), text_path(repo.top())?);
     let (remote, forge) = way(repo, branch)?;
-    let body = report.markdown()?;
+    let base = format!("refs/remotes/{remote}/{}", default_branch(git, &remote));
+    let body = report.markdown()? + &advice(git, &base, &format!("refs/heads/{branch}"))?;
     let stories = stories_in(git, &remote, branch)?;
     let only = stories.first().filter(|_| stories.len() == 1).and_then(|id| plan.story(id));
     let title = only.map_or_else(
@@ -57,6 +59,9 @@ pub(crate) fn open(
         |story| story.title.clone(),
     );
     git.run(&["push", "--set-upstream", &remote, branch])?;
+    if let Err(error) = push_notes(git, &remote) {
+        log::warn!("the receipts could not be pushed: {error}");
+    }
     let is_draft = draft || plan.counts().blocked > 0;
     forge.open(root, &PullRequest { branch, title: &title, body: &body, is_draft, replaces: true })
 }

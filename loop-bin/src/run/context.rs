@@ -137,6 +137,11 @@ impl Context {
         Some(if model.is_empty() { name.to_owned() } else { format!("{name} ({model})") })
     }
 
+    /// The model of an attempt: the one that its agent reports or, if it reports none, the chosen one.
+    pub(crate) fn model_in_words<'a>(&'a self, attempt: &'a Attempt, reported: &'a str) -> &'a str {
+        if reported.is_empty() { self.model_of(attempt) } else { reported }
+    }
+
     /// The model chosen for an attempt; empty if none was.
     pub(crate) fn model_of<'a>(&'a self, attempt: &'a Attempt) -> &'a str {
         let is_own = attempt.model.is_empty() && attempt.agent.is_empty();

@@ -4,7 +4,9 @@
 
 use std::sync::Arc;
 
+use camino::Utf8PathBuf;
 use jiff::Timestamp;
+use ralph_base::env::Env;
 use ralph_base::fault;
 use ralph_base::listing::named_files;
 use ralph_base::state::{self, Event, Scale};
@@ -23,10 +25,11 @@ use super::state::{Conductor, UnderWay};
 use super::take_over::clear_own;
 use crate::detect::detect_at;
 use crate::exit::Failure;
+use crate::receipts::{self, Annotations, PublicText, Receipt, Sandbox, Statement, sha256};
 use crate::record::Outcome;
 use crate::saved::{self, Account};
 use crate::terminal::{Tone, counted};
-use board::{Advance, LoopFile, Mark, NewCommit, PlanChanges};
+use board::{Advance, LoopFile, Mark, NewCommit, Note, PlanChanges};
 use work_copy::in_place::ProtectedFiles;
 use work_copy::{Staged, name_of_discarded};
 
@@ -63,7 +66,9 @@ pub(super) fn land(
     set_phase(run.desk(work.slot)?, &mut work.attempt, phase)?;
     fault::point("land.committed");
     run.books.remember(base.as_deref(), made, &files);
-    let advance = advance(run, work.slot, (base.as_deref(), work.waits), &made.commit, &files)?;
+    let notes = [receipt(run, work, made, &passed.findings)?];
+    let moved = (base.as_deref(), work.waits);
+    let advance = advance(run, work.slot, moved, &made.commit, (&files, &notes))?;
     fault::point("land.advanced");
     if advance == Advance::Moved {
         log::info!("{}: the target moved; landing again", work.key.story);
@@ -99,16 +104,96 @@ pub(super) fn advance(
     slot: usize,
     (base, waits): (Option<&str>, bool),
     commit: &str,
-    files: &[LoopFile],
+    (files, notes): (&[LoopFile], &[Note]),
 ) -> Result<Advance, Failure> {
     if !run.desk(slot)?.copy.is_in_place {
-        return run.board.land((base, waits), commit, files);
+        return run.board.land((base, waits), commit, (files, notes));
     }
-    // In place, the commit itself has moved the branch.
+    run.board.land_in_place(commit, notes)?;
     ProtectedFiles::forget(&run.desk(slot)?.dir)?;
     run.books.bring_users_texts(files)?;
     run.desk(slot)?.copy.settle_index()?;
     Ok(Advance::Landed)
+}
+
+/// The receipt of a commit that is about to land.
+fn receipt(
+    run: &Conductor,
+    work: &UnderWay,
+    made: &NewCommit,
+    findings: &[Finding],
+) -> Result<Note, Failure> {
+    let UnderWay { key, attempt, facts, .. } = work;
+    let (context, desk) = (&run.context, run.desk(work.slot)?);
+    let checksum = |path: Utf8PathBuf| Ok::<_, Failure>(state::read_if_there(path)?.map(sha256));
+    let options = context.agent_of(attempt).1;
+    let hooks = match (options.brings_hooks(), &options.hooked) {
+        (true, _) => "passed by the loop",
+        (_, Some(_)) => "installed",
+        _ => "none",
+    };
+    let is_sandboxed = desk.copy.doors.are_sandboxed();
+    let annotations = Annotations {
+        plan: key.plan.clone(),
+        story: key.story.clone(),
+        attempt: attempt.number,
+        base: attempt.base.clone(),
+        agent: context.agent_name(attempt).unwrap_or("unknown").to_owned(),
+        model: context.model_in_words(attempt, &facts.model).to_owned(),
+        agent_version: options.version,
+        hooks: hooks.to_owned(),
+        sandbox: Sandbox {
+            mode: if is_sandboxed { "on" } else { "off" }.to_owned(),
+            abi: is_sandboxed.then(|| sandbox::support().abi),
+        },
+        prompt_sha256: facts.prompt_sha256.clone(),
+        plan_sha256: checksum(desk.dir.plan_given())?.unwrap_or_default(),
+        settings_sha256: checksum(context.state().config())?.unwrap_or_default(),
+        ..Annotations::default()
+    };
+    note_about(run, work.slot, made, (findings, annotations))
+}
+
+/// The note with a receipt. The project's own git signs it, if it signs commits.
+pub(super) fn note_about(
+    run: &Conductor,
+    slot: usize,
+    made: &NewCommit,
+    (findings, annotations): (&[Finding], Annotations),
+) -> Result<Note, Failure> {
+    let copy = &run.desk(slot)?.copy;
+    let home = Env::process().home().unwrap_or_default();
+    let folders =
+        [(copy.top().as_str(), "."), (run.source.top.as_str(), "."), (home.as_str(), "~")];
+    let public = PublicText::new(folders.map(|(folder, by)| (folder.to_owned(), by)));
+    let statement = Statement::of(made, &public.findings(findings), annotations);
+    sealed(run, slot, made, &statement)
+}
+
+/// The receipt of a commit that changes only the loop's own files: that of its parent, if that has one.
+pub(super) fn receipt_of_records(
+    run: &Conductor,
+    slot: usize,
+    made: &NewCommit,
+    base: &str,
+) -> Result<Option<Note>, Failure> {
+    let Some(receipt) = Receipt::of(&run.source.git(), base)? else { return Ok(None) };
+    sealed(run, slot, made, &receipt.statement.of_records(made, base)).map(Some)
+}
+
+fn sealed(
+    run: &Conductor,
+    slot: usize,
+    made: &NewCommit,
+    statement: &Statement,
+) -> Result<Note, Failure> {
+    let (git, signs) = (run.source.git(), run.desk(slot)?.copy.settings.sign_commits());
+    let place = (&git, run.context.run_dir.root());
+    let (note, unsigned) = receipts::note(place, made, statement, signs)?;
+    if let Some(why) = unsigned {
+        run.view.warn(format!("the receipt of {:.8} is not signed: {why}", made.commit));
+    }
+    Ok(note)
 }
 
 fn report_advance(run: &mut Conductor, work: &UnderWay, advance: &Advance) -> Result<(), Failure> {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use ralph_base::state::plan_name;
 
 use super::context::LEAST_TIME;
-use super::land::{advance, as_committed, blocked_marks};
+use super::land::{advance, as_committed, blocked_marks, receipt_of_records};
 use super::start::follow_waiting;
 use super::state::Conductor;
 use crate::exit::Failure;
@@ -76,7 +76,9 @@ pub(super) fn record_progress(run: &mut Conductor) -> Result<(), Failure> {
         }
         let files = as_committed(run, slot, &made, files)?;
         run.books.remember(tip.as_deref(), &made, &files);
-        match advance(run, slot, (tip.as_deref(), false), &made.commit, &files)? {
+        let note = receipt_of_records(run, slot, &made, base)?;
+        let texts = (&*files, note.as_slice());
+        match advance(run, slot, (tip.as_deref(), false), &made.commit, texts)? {
             Advance::Moved => {}
             _ => return run.books.clear_pending(Some(&made.commit), &files),
         }

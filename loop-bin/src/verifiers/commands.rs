@@ -7,6 +7,7 @@ use ralph_project::checks::{Check, CheckEnd, one_line};
 use ralph_project::strikes::with_cause;
 use ralph_project::verification::{CommandFacts, Finding, Grade};
 
+use crate::receipts::sha256;
 use crate::run::attempt::Stopped;
 use crate::run::attempt::verify::{Stage, Verifier, Work};
 use crate::run::decide::WorkEnd;
@@ -43,7 +44,10 @@ impl Verifier for Commands {
                 Finding::remark(self.name(), "rewritten", format!("{files} {were} {what}"))
             }
         };
-        let facts = work.checks.iter().map(|check| CommandFacts::of(check, config));
+        let facts = work.checks.iter().map(|check| CommandFacts {
+            output_sha256: sha256(&check.output),
+            ..CommandFacts::of(check, config)
+        });
         finding.commands = facts.collect();
         if finding.commands.iter().any(|check| check.excused.is_some()) {
             finding.grade = Grade::Remark;

@@ -28,6 +28,7 @@ mod other_agents;
 mod other_plans;
 mod picture;
 mod probe;
+mod receipts;
 mod refused_at_the_start;
 mod report;
 mod sandbox;

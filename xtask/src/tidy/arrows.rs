@@ -16,7 +16,7 @@ const FLOORS: [&[&str]; 11] = [
     &["plan_choice", "in_progress", "housekeeping"],
     &["record", "probe"],
     &["detect", "example", "forge", "readable"],
-    &["flags", "here", "in_task", "suggest"],
+    &["flags", "here", "in_task", "receipts", "suggest"],
     &["exit"],
     &["terminal"],
 ];

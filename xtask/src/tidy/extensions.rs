@@ -49,6 +49,7 @@ pub(crate) const EXTENSIONS: &[Extension] = &[
         "loop-bin/src/commands/attempts.rs",
         &[(TABLE, "mod attempts;"), (TABLE, "attempts::COMMAND,"), (TABLE, "attempts::TAKE,")],
     ),
+    of("loop-bin/src/commands/audit", &[(TABLE, "mod audit;"), (TABLE, "audit::COMMAND,")]),
     of("loop-bin/src/commands/clean.rs", &[(TABLE, "mod clean;"), (TABLE, "clean::COMMAND,")]),
     of(
         "loop-bin/src/commands/completions.rs",

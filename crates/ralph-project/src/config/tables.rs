@@ -339,6 +339,8 @@ tables! {
         /// Commit type of a story, unless its title starts with one.
         #[serde(rename = "type")]
         kind "type": String = "feat".to_owned(), Text, "RALPH_COMMIT_TYPE", "commit-type";
+        /// Name agent and model of a story in an `Assisted-by` trailer.
+        assisted_by: bool = true, Switch, "RALPH_ASSISTED_BY", "";
     }
 
     /// The table `[notify]`.

@@ -12,6 +12,8 @@ use crate::words::{block, counted, line};
 pub(crate) struct Landed {
     pub(crate) subject: String,
     body: String,
+    /// Whether it has a receipt.
+    pub(crate) has_receipt: bool,
     /// `2 files changed, +10 −0`
     pub(crate) stat: String,
 }
@@ -51,17 +53,20 @@ pub(crate) fn landed(
         return Ok(BTreeMap::new());
     }
     let args = ["log", "--no-walk=unsorted", "--ignore-missing", "--numstat", "--no-renames"];
-    let format = "--format=%x01%H%x02%s%x02%b%x02";
-    let args = [&args[..], &["--no-color", format, "--stdin"]].concat();
+    let format = "--format=%x01%H%x02%s%x02%b%x02%N%x02";
+    let args = [&args[..], &["--no-color", "--notes=ralph", format, "--stdin"]].concat();
     let output = git.feed(&args, commits.join("\n").as_bytes())?;
     let text = String::from_utf8_lossy(&output).into_owned();
     let mut found = BTreeMap::new();
     for one in text.split('\u{1}') {
-        let parts: Vec<&str> = one.splitn(4, '\u{2}').collect();
-        let [id, subject, body, numbers] = parts.as_slice() else { continue };
+        let parts: Vec<&str> = one.splitn(5, '\u{2}').collect();
+        let [id, subject, body, note, numbers] = parts.as_slice() else { continue };
         let [subject, body] = [subject, body].map(|text| text.trim().to_owned());
         let stat = stat(numbers, own);
-        found.insert((*id).to_owned(), Landed { subject, body, stat });
+        found.insert(
+            (*id).to_owned(),
+            Landed { subject, body, has_receipt: !note.trim().is_empty(), stat },
+        );
     }
     Ok(found)
 }

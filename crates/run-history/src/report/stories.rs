@@ -50,6 +50,8 @@ pub(crate) struct StoryPart {
     pub(crate) review: String,
     pub(crate) agent: String,
     pub(crate) claim: String,
+    /// The command that prints its receipt, if it has one.
+    pub(crate) receipt: String,
     pub(crate) worker: Option<String>,
     /// All attempts of the run, and those that failed.
     pub(crate) attempts: usize,
@@ -176,6 +178,9 @@ impl Sources<'_> {
             part.review = commit.trailer("Ralph-Review:");
             part.agent = commit.trailer("Ralph-Agent:");
             part.claim = commit.claim();
+            if commit.has_receipt {
+                part.receipt = format!("git notes --ref=ralph show {}", part.commit);
+            }
             part.stat = commit.stat;
         } else if !self.is_settled(key) {
             (part.state, part.why) = ("open", self.note(key));

@@ -11,8 +11,9 @@ use ralph_project::config::Config;
 
 use crate::exit::Failure;
 use crate::forge::default_branch;
+use crate::receipts::{self, Receipt};
 use crate::record::run_dir;
-use board::{commit_tree, made_again, resolve};
+use board::{NewCommit, Note, commit_tree, made_again, move_refs, push_notes, resolve};
 use run_history::saved::{ATTEMPTS, FLEET};
 use work_copy::{cache, remove_all};
 
@@ -159,6 +160,7 @@ impl Server {
     /// Pushes a branch; returns false if it has moved on the server since it was fetched.
     pub(crate) fn push(&self, branch: &str) -> Result<bool, Failure> {
         let spec = format!("refs/heads/{branch}");
+        push_notes(&self.git, "origin")?;
         match self.git.run(&["push", "--quiet", "origin", &spec]) {
             Err(GitError::Failed { stderr, .. }) if has_moved(&stderr) => Ok(false),
             pushed => Ok(pushed.map(|_| true)?),
@@ -207,13 +209,31 @@ impl Server {
             let parent = format!("{first}^");
             sealed = made_again(&self.git, &sealed, Some(&parent), true)?;
         }
-        self.git.run(&["update-ref", &tip, &sealed])?;
+        let notes = self.receipt(commit, (&sealed, &tree), &format!("{first}^"))?;
+        move_refs(&self.git, &format!("update {tip} {sealed}\n"), notes.as_slice())?;
         // The ref of a landed attempt points to the landed commit itself.
         let named = ["for-each-ref", "--format=%(refname)", &format!("--points-at={commit}")];
         for name in self.git.line(&[&named[..], &[ATTEMPTS]].concat())?.lines() {
             self.git.run(&["update-ref", name, &sealed, commit])?;
         }
         Ok(())
+    }
+
+    /// The receipt of a sealed commit: that of the story's.
+    fn receipt(
+        &self,
+        story: &str,
+        (sealed, tree): (&str, &str),
+        base: &str,
+    ) -> Result<Option<Note>, Failure> {
+        let Some(receipt) = Receipt::of(&self.git, story)? else { return Ok(None) };
+        let commit = sealed.to_owned();
+        let made = NewCommit { commit, tree: tree.to_owned(), ..NewCommit::default() };
+        let statement = receipt.statement.of_records(&made, &self.git.line(&["rev-parse", base])?);
+        let git_folder = run_dir(&Repo::open(&self.folder)?)?;
+        let signs = receipt.envelope.is_some();
+        receipts::note((&self.git, git_folder.root()), &made, &statement, signs)
+            .map(|(note, _)| Some(note))
     }
 
     /// Saves the journal lines that no task has saved yet.

@@ -11,7 +11,8 @@ use super::server::of_story;
 use crate::boards::fleet::has_moved;
 use crate::exit::Failure;
 use crate::forge::{PullRequest, Request};
-use board::{forget, resolve};
+use crate::receipts::advice;
+use board::{forget, push_notes, resolve};
 
 /// The note on a pull request whose checks failed on the forge.
 const RED: &str = "its checks failed on the forge";
@@ -27,6 +28,9 @@ impl Requests<'_> {
         let lease = format!("--force-with-lease=refs/heads/{branch}:{known}");
         let spec = format!("refs/heads/{ours}:refs/heads/{branch}");
         let push = ["push", "--quiet", &lease, &self.remote, &spec];
+        if let Err(error) = push_notes(&self.git, &self.remote) {
+            log::warn!("the receipts could not be pushed: {error}");
+        }
         let pushed = self.patiently(|| Ok(self.git.run(&push).map(drop)?));
         if let Err(failure) = pushed {
             if has_moved(&failure.to_string()) {
@@ -55,6 +59,7 @@ impl Requests<'_> {
         let tip = self.tracking(&branch);
         let message = |part| self.git.line(&["log", "-1", &of_story(story), part, &tip]);
         let (title, body) = (message("--format=%s")?, message("--format=%b")?);
+        let body = body + &advice(&self.git, &self.tracking(&self.target), &tip)?;
         let (title, body) = (title.as_str(), body.as_str());
         let text = PullRequest { branch: &branch, title, body, is_draft: false, replaces: true };
         // It may be merged at any moment, even while it is being opened.

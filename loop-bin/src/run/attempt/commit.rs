@@ -97,7 +97,13 @@ fn verify_again(mut work: Work<'_>, cost_usd: Option<f64>) -> Result<Passed, Sto
 fn message(job: &Job, course: &Course, passed: &Passed) -> String {
     let Course { attempt, facts, .. } = course;
     let commit = &job.context.config.commit;
+    let assisted_by = || {
+        let (name, model) =
+            (job.context.agent_name(attempt)?, job.context.model_in_words(attempt, &facts.model));
+        Some(if model.is_empty() { name.to_owned() } else { format!("{name}:{model}") })
+    };
     let story = Story {
+        assisted_by: if commit.assisted_by { assisted_by() } else { None },
         is_linted: board::lints_commits(job.context.project.root()),
         id: &attempt.story,
         title: &attempt.title,

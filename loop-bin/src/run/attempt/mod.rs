@@ -173,6 +173,9 @@ pub(super) struct Facts {
     pub(super) rollbacks: Vec<HookRollback>,
     /// The agent's changes to the plan.
     pub(super) agents: Option<AgentsPlan>,
+    /// The model that answered last, and the checksum of the prompt; empty if unknown.
+    pub(super) model: String,
+    pub(super) prompt_sha256: String,
     /// How many of the agent's calls no hook judged, in words.
     pub(super) unguarded: Option<String>,
     /// The verifier that refused the work last.
@@ -180,6 +183,13 @@ pub(super) struct Facts {
 }
 
 impl Facts {
+    /// Notes the model that answers, if it is known.
+    fn saw_model(&mut self, model: &str) {
+        if !model.is_empty() {
+            model.clone_into(&mut self.model);
+        }
+    }
+
     /// What was found out about the work before it was finished.
     pub(super) fn finding(&self) -> Option<Finding> {
         Some(Finding::remark("unguarded", "guard", self.unguarded.clone()?))

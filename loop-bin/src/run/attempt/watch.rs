@@ -200,6 +200,7 @@ fn watch(
     unhooked(&seen).inspect(|agent| agent.note_tests(&seen));
     let unguarded = said_unguarded(&seen, is_passed);
     facts.unguarded = unguarded.or(facts.unguarded.take());
+    facts.saw_model(&seen.context.model);
     let tokens = seen.tokens.saturating_sub(live.tokens());
     live.book(&job.key, tokens);
     *facts.duration.get_or_insert_default() += took;

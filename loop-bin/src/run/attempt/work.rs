@@ -12,6 +12,7 @@ use super::prepare::{next_story, prepare_copy, prompt, working_session};
 use super::watch::{self, Watched, last_stop, set_phase, unmet};
 use super::{Assignment, Budget, Course, Desk, Ended, Job, Left, Stopped};
 use crate::exit::Failure;
+use crate::receipts::sha256;
 use crate::record::Outcome;
 use crate::run::decide::{
     Allowance, Judged, Patience, WorkEnd, judge, last_test_run, without_changes,
@@ -36,9 +37,11 @@ pub(super) fn work(
     course.facts.messages.clone_from(&assignment.messages);
     let mut watched = if desk.session.is_some() {
         let text = next_story(job, &course.attempt, &assignment)?;
+        course.facts.prompt_sha256 = sha256(&text);
         watch::go_on(job, desk, course, allowance, text)?
     } else {
         let prompt = prompt(job, desk, &course.attempt, &assignment, before)?;
+        course.facts.prompt_sha256 = sha256(&prompt);
         let resumed = assignment.session.as_ref();
         let first = watch::start(job, desk, course, allowance, (&prompt, resumed))?;
         let is_lost = first.ended.as_ref().is_some_and(AgentRun::has_lost_session);

@@ -9,14 +9,16 @@ use ralph_project::strikes::record_failure;
 use ralph_project::under_way::Attempt;
 
 use crate::exit::Failure;
+use crate::receipts::{Annotations, Receipt};
 use crate::record::Outcome;
 use crate::run::attempt::verify::{Work, verify};
 use crate::run::attempt::{Job, Passed, Stopped, commit, lay_over, prepare_copy};
 use crate::run::decide::WorkEnd;
+use crate::run::land::note_about;
 use crate::run::state::Conductor;
 use crate::terminal::counted;
-use board::Advance;
 use board::saved::{self, Account};
+use board::{Advance, Note};
 use work_copy::git_output::differences_between;
 use work_copy::{Start, Workspace};
 
@@ -30,7 +32,8 @@ pub(crate) fn take_waiting(run: &mut Conductor) -> Result<(), Failure> {
     if let Some((tip, work)) = run.board.diverged()? {
         let why = match rebase(run, tip, &work) {
             Ok(new) => {
-                run.board.replace_waiting(&work, &new)?;
+                let (new, notes) = new;
+                run.board.replace_waiting(&work, &new, &notes)?;
                 None
             }
             Err(Stopped::Work(
@@ -93,15 +96,15 @@ pub(crate) fn follow_waiting(run: &Conductor) -> Result<bool, Failure> {
 }
 
 /// Rebases the loop's commits up to `work` onto `tip`, each of them checked. A commit of the user's that is no longer
-/// on their branch has been amended, so it is left out.
-fn rebase(run: &mut Conductor, tip: String, work: &str) -> Result<String, Stopped> {
+/// on their branch has been amended, so it is left out. Each gets a receipt with what was found out now.
+fn rebase(run: &mut Conductor, tip: String, work: &str) -> Result<(String, Vec<Note>), Stopped> {
     let (git, branch) = (run.source.git(), run.board.branch.clone());
     let list = ["rev-list", "--reverse", "--first-parent", "--right-only", "--cherry-pick"];
     let range = ["--grep=^Ralph-", &format!("{tip}...{work}")];
     let listed = git.line(&[&list[..], &range].concat())?;
     let commits = counted(listed.lines().count(), "waiting commit", "waiting commits");
     run.view.line(format!("rebasing {commits} onto {branch}"));
-    let mut tip = tip;
+    let (mut tip, mut notes) = (tip, Vec::new());
     for commit_id in listed.lines() {
         let format = "--format=%s%n%(trailers:key=Ralph-Story,valueonly=true,separator=)";
         let found = git.line(&["log", "-1", format, commit_id])?;
@@ -128,9 +131,15 @@ fn rebase(run: &mut Conductor, tip: String, work: &str) -> Result<String, Stoppe
         let Work { staged, findings, copy, .. } = waiting;
         let passed = Passed { staged, findings, cost_usd: None };
         let message = |_: &Passed| message.clone();
-        tip = commit(&job, copy, &attempt, (passed, &files), &message)?.0.commit;
+        let (made, passed) = commit(&job, copy, &attempt, (passed, &files), &message)?;
+        if let Some(earlier) = Receipt::of(&git, commit_id)? {
+            let base = attempt.base.clone();
+            let annotations = Annotations { base, ..earlier.statement.predicate.annotations };
+            notes.push(note_about(run, 0, &made, (&passed.findings, annotations))?);
+        }
+        tip = made.commit;
     }
-    Ok(tip)
+    Ok((tip, notes))
 }
 
 /// Applies a commit's changes, except those to plan, progress and lessons, which the loop makes
