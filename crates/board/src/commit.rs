@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use camino::Utf8Path;
-use ralph_core::git::{Git, GitError};
+use ralph_core::git::{Git, GitError, Patience};
 
 use ralph_project::checks::RUN_MARK;
 use ralph_project::failure::Failure;
@@ -15,6 +15,9 @@ use work_copy::Workspace;
 /// The identity to commit with if git has none configured; it would refuse the commit otherwise.
 pub(super) const FALLBACK_IDENTITY: [&str; 4] =
     ["-c", "user.name=Ralph", "-c", "user.email=ralph@localhost"];
+
+/// How long a signature may take when it is tried.
+const TRY_TO_SIGN: Duration = Duration::from_secs(20);
 
 /// A commit that was created.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -125,13 +128,37 @@ pub fn made_again(
     let mut args = if sign { vec!["commit-tree", "-S"] } else { vec!["commit-tree"] };
     args.push(&tree);
     args.extend(base.iter().flat_map(|base| ["-p", base]));
-    let mut git = git.clone();
+    let mut git = without_terminal(git);
     for name in ["NAME", "EMAIL", "DATE"] {
         git = git.with_var(&format!("GIT_AUTHOR_{name}"), line());
     }
     let message = parts.next().unwrap_or_default();
     let message = message.strip_suffix(b"\n").unwrap_or(message);
     Ok(made_by(&git, &args, message)?.0)
+}
+
+/// Returns why nothing can be signed without a terminal, if commits are to be signed: nobody answers at night.
+pub fn trouble_with_signing(copy: &Workspace) -> Result<Option<String>, Failure> {
+    let git =
+        copy.source.git().with_patience(Patience { idle: TRY_TO_SIGN, ..Patience::default() });
+    if !copy.settings.sign_commits() {
+        return Ok(None);
+    }
+    let tree = git.line(&["hash-object", "-t", "tree", "/dev/null"])?;
+    match made_by(&without_terminal(&git), &["commit-tree", "-S", &tree], b"A try") {
+        Ok(_) => Ok(None),
+        Err(error @ (GitError::Failed { .. } | GitError::Deadline { .. })) => Ok(Some(format!(
+            "commits cannot be signed without a terminal; unlock the key in its agent, correct user.signingkey, or set \
+             commit.gpgsign to false\n{error}"
+        ))),
+        Err(other) => Err(other.into()),
+    }
+}
+
+/// Returns git without a way to ask for a passphrase: a question that nobody sees would stop the run.
+fn without_terminal(git: &Git) -> Git {
+    let ask = git.with_var("SSH_ASKPASS_REQUIRE", "force").with_var("SSH_ASKPASS", "false");
+    ask.with_var("GPG_TTY", "/dev/null")
 }
 
 /// Commits a tree without hooks or signature; git does not need to read the files.

@@ -40,7 +40,10 @@ mod waiting;
 
 pub use books::{Books, progress_path};
 pub use cause::Advance;
-pub use commit::{NewCommit, Refusal, commit, commit_plainly, commit_tree, made_again, verify};
+pub use commit::{
+    NewCommit, Refusal, commit, commit_plainly, commit_tree, made_again, trouble_with_signing,
+    verify,
+};
 pub use follow::{finish_interrupted, is_interrupted};
 pub use local::{Board, Tip};
 pub use loop_files::{LoopFile, Mark, PlanChanges, PlanFiles};

@@ -18,7 +18,7 @@ use super::start::{desk, failed_before, findings, hooks_that_fail, run_baseline,
 use super::state::{Conductor, Slot};
 use crate::exit::Failure;
 use crate::terminal::counted;
-use board::Tip;
+use board::{Tip, trouble_with_signing};
 use ralph_project::diagnosis::Diagnosis;
 use work_copy::{Start, doors, linked_by_files};
 
@@ -96,6 +96,9 @@ fn prepare_first(run: &mut Conductor) -> Result<Option<Finish>, Failure> {
                 run.view.warn(text)
             }
         }
+    }
+    if let Some(trouble) = trouble_with_signing(&run.desk(0)?.copy)? {
+        return Err(Failure::because(trouble));
     }
     if config.verify.baseline == Baseline::Skip {
         return Ok(None);
