@@ -2,6 +2,7 @@
 //! checks in it.
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use camino::Utf8PathBuf;
 use clap::Args;
@@ -9,7 +10,7 @@ use ralph_base::env::Env;
 use ralph_base::listing::first_few;
 use ralph_base::state;
 use ralph_base::supervised::{self, CheckEnd};
-use ralph_project::config::{Baseline, LoopSettings, Mode};
+use ralph_project::config::{Baseline, Config, LoopSettings, Mode};
 
 use super::{EXTENSIONS, Subcommand};
 use crate::exit::Failure;
@@ -23,10 +24,18 @@ use crate::run::start::{
 use crate::terminal::View;
 use crate::{here, probe};
 use board::{Tip, progress_path};
+use client::ClientOptions;
 use client::signals::Interrupts;
 use ralph_project::diagnosis::Diagnosis;
-use work_copy::Start;
 use work_copy::doors::Doors;
+use work_copy::{Start, Workspace};
+
+/// The message of a commit that is only tried.
+const TRIED: &str = "chore: try the git hooks";
+
+/// The question to the agent, and how long it may take to answer.
+const ONE_WORD: &[u8] = b"Answer with this word alone, and do nothing else: ready\n";
+const PATIENCE: Duration = Duration::from_secs(180);
 
 /// How many files of the home folder are named.
 const NAMED: usize = 8;
@@ -50,13 +59,19 @@ pub(crate) struct Doctor {
     /// With --probe, print what holds as a table in Markdown
     #[arg(long, requires = "probe")]
     markdown: bool,
+    /// Also probe the agent, sign as a landing does and try your git hooks on a commit in the copy
+    #[arg(long, conflicts_with_all = ["probe", "no_checks"])]
+    deep: bool,
+    /// With --deep, also ask the agent for one word, which costs a little
+    #[arg(long, requires = "deep")]
+    spend: bool,
     #[command(flatten)]
     flags: RunFlags,
 }
 
 /// Runs all examinations.
 fn run(env: &Env, asked: Doctor) -> Result<ExitCode, Failure> {
-    let Doctor { no_checks, probe, markdown, flags } = asked;
+    let Doctor { no_checks, probe, markdown, deep, spend, flags } = asked;
     if probe {
         return probe::doctor(env, &here::config(&here::project(env)?, env, &flags.0)?, markdown);
     }
@@ -66,7 +81,12 @@ fn run(env: &Env, asked: Doctor) -> Result<ExitCode, Failure> {
     match preflight(env, &flags, EXTENSIONS) {
         Ok(mut preflight) => {
             findings.extend(all_findings(&preflight)?);
-            findings.extend(probe::found_before(env, &preflight.config));
+            let Preflight { config, options, .. } = &mut preflight;
+            findings.extend(if deep {
+                probe::at_start(env, config, options)
+            } else {
+                probe::found_before(env, config).into_iter().collect()
+            });
             if !findings.iter().any(Diagnosis::is_problem) {
                 findings.extend(try_to_escape(&preflight)?);
                 findings.extend(readable_in_home(&preflight.workspace.doors));
@@ -80,10 +100,15 @@ fn run(env: &Env, asked: Doctor) -> Result<ExitCode, Failure> {
                     "fix the problems first: the checks were not run".to_owned(),
                 ));
             } else if with_checks {
-                let tried = try_checks(env, &mut preflight)
+                let tried = try_checks(env, &mut preflight, deep)
                     .unwrap_or_else(|failure| vec![Diagnosis::Problem(failure.to_string())]);
                 tried.iter().for_each(show);
                 findings.extend(tried);
+                if spend && !findings.iter().any(Diagnosis::is_problem) {
+                    let asked = ask_agent(&preflight)?;
+                    show(&asked);
+                    findings.push(asked);
+                }
             }
         }
         Err(failure) => {
@@ -98,12 +123,18 @@ fn run(env: &Env, asked: Doctor) -> Result<ExitCode, Failure> {
     end_of(&findings)
 }
 
-/// Makes the copy and runs the checks in it, as a start does, unless it holds unfinished work.
-fn try_checks(env: &Env, preflight: &mut Preflight) -> Result<Vec<Diagnosis>, Failure> {
+/// Makes the copy and runs the checks in it, as a start does, unless it holds unfinished work; with `is_deep`, tries
+/// a commit there as well.
+fn try_checks(
+    env: &Env,
+    preflight: &mut Preflight,
+    is_deep: bool,
+) -> Result<Vec<Diagnosis>, Failure> {
     let Preflight { project, config, run_dir, plan, workspace, target, .. } = preflight;
-    let is_planning = config.run.mode == Mode::Planning;
-    if is_planning || config.verify.commands.is_empty() || config.verify.baseline == Baseline::Skip
-    {
+    if config.run.mode == Mode::Planning || config.verify.baseline == Baseline::Skip {
+        config.verify.commands.clear();
+    }
+    if config.verify.commands.is_empty() && !is_deep {
         return Ok(Vec::new());
     }
     let busy = "the checks were not run, because the copy is in use: a run is under way, or the \
@@ -121,7 +152,66 @@ fn try_checks(env: &Env, preflight: &mut Preflight) -> Result<Vec<Diagnosis>, Fa
     let start = Start { tip: tip.as_deref(), branch: &branch, books };
     let checks = examine_copy(workspace, config, &view, start, &stop)?;
     view.close();
-    Ok(findings(&checks, config, &workspace.doors))
+    let mut found = findings(&checks, config, &workspace.doors);
+    if is_deep {
+        found.push(try_landing(workspace, config, tip.as_deref(), &stop)?);
+    }
+    Ok(found)
+}
+
+/// Makes a throw-away commit in the copy, with the user's git hooks, and signs it as a landing does; the next attempt
+/// begins with a reset.
+fn try_landing(
+    copy: &mut Workspace,
+    config: &Config,
+    tip: Option<&str>,
+    stop: &dyn Fn() -> bool,
+) -> Result<Diagnosis, Failure> {
+    if let Some(trouble) = board::trouble_with_signing(copy)? {
+        return Ok(Diagnosis::Problem(trouble));
+    }
+    if copy.is_in_place || !copy.needs_full_commits() {
+        return Ok(Diagnosis::Good(
+            "a commit needs neither a signature nor git hooks here".to_owned(),
+        ));
+    }
+    let tree = copy.with_files(std::iter::empty())?;
+    let made =
+        board::commit(copy, (&tree, tip), TRIED, ("doctor", config.verify.timeout.limit()), stop)?;
+    copy.programs_ran()?;
+    Ok(match made {
+        Ok(_) => {
+            Diagnosis::Good("git hooks and signature, tried on a commit in the copy".to_owned())
+        }
+        Err(refusal) => {
+            let text = format!("a commit without changes, tried in the copy: {refusal}");
+            Diagnosis::Note(text)
+        }
+    })
+}
+
+/// Asks the agent for one word, with the configured model and the user's account.
+fn ask_agent(preflight: &Preflight) -> Result<Diagnosis, Failure> {
+    let Preflight { config, run_dir, workspace, .. } = preflight;
+    let turn = client::Start { model: &config.agent.model, ..client::Start::default() };
+    let line =
+        ClientOptions::default().applied_to(&config.agent.command, &turn, &run_dir.of_run())?;
+    let mut shell = workspace.doors.agent.command("sh");
+    shell.args(["-c", &line]).current_dir(workspace.root());
+    let (interrupts, log) = (Interrupts::listen()?, run_dir.root().join("asked.log"));
+    let stop = || interrupts.signal().is_some();
+    let (end, said) = supervised::run(shell, ONE_WORD, Some(PATIENCE), &stop, Some(&log))?;
+    let seen = client::seen_in_log(&log, 0, client::Totals::default());
+    state::remove_if_there(&log)?;
+    let seen = seen.unwrap_or_default();
+    let is_well = end == CheckEnd::Exited(Some(0)) && seen.refused.is_none();
+    let last = said.lines().last().unwrap_or_default();
+    let is_well = is_well && !seen.verdict.is_some_and(|verdict| verdict.is_error);
+    Ok(if is_well {
+        Diagnosis::Good("the agent answered".to_owned())
+    } else {
+        Diagnosis::Problem(format!("the agent did not answer; log in, and try `{line}`: {last}"))
+    })
 }
 
 /// Proves that the sandbox works: a write to the project from inside must fail.

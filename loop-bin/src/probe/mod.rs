@@ -266,7 +266,7 @@ impl Probe {
         };
         let cells: Vec<&str> = self.found.iter().map(cell).collect();
         let names: Vec<&str> = self.found.iter().map(|(name, _)| name.as_str()).collect();
-        let head = format!("| | {} |\n| --- |{}", names.join(" | "), " --- |".repeat(names.len()));
-        format!("{head}\n| {} {} | {} |", self.agent, self.number(), cells.join(" | "))
+        let head = format!("||{}|\n|---|{}", names.join("|"), "---|".repeat(names.len()));
+        format!("{head}\n|{} {}|{}|", self.agent, self.number(), cells.join("|"))
     }
 }

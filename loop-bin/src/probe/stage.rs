@@ -2,7 +2,7 @@
 //! user's, and what was seen of it.
 
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use client::seen_in_log;
@@ -16,9 +16,8 @@ use serde::Deserialize;
 
 use crate::exit::Failure;
 
-/// How long a play may take, and how long until the client must have asked the model, on a machine that is not busy.
+/// How long a play may take on a machine that is not busy.
 const LIMIT: Duration = Duration::from_secs(15);
-const SILENCE: Duration = Duration::from_secs(8);
 
 /// How many times as long it may take at most on one that is.
 const MOST_BUSY: u32 = 10;
@@ -109,13 +108,12 @@ pub(super) fn play(asked: &Asked<'_>, folder: &Utf8Path, play: &Play) -> Result<
     run.args(["--workspace-folder", copies.as_str()]);
     run.current_dir(&root).env_clear();
     run.envs(KEPT.iter().filter_map(|name| Some((name, asked.env.get(name)?))));
-    run.env("HOME", &home).env("RALPH_ROOT", &root).envs(&reach.env);
+    run.env("HOME", &home).env("RALPH_ROOT", &root).env("GIT_CONFIG_NOSYSTEM", "1");
     // Whatever else it asks for ends at the model, which knows nothing of it.
     run.env("HTTPS_PROXY", model.base_url()).env("NO_PROXY", "127.0.0.1,localhost");
-    run.env("GIT_CONFIG_NOSYSTEM", "1");
-    let (begun, busy) = (Instant::now(), linux::busy().min(MOST_BUSY));
-    let stop = || (asked.stop)() || begun.elapsed() > SILENCE * busy && model.requests().is_empty();
-    let (end, printed) = supervised::run(run, b"", Some(LIMIT * busy), &stop, None)?;
+    run.envs(&reach.env);
+    let limit = LIMIT * linux::busy().min(MOST_BUSY);
+    let (end, printed) = supervised::run(run, b"", Some(limit), &|| (asked.stop)(), None)?;
     let left = left_in(&home);
     sandbox::end(&|| left_in(&home).unwrap_or_default(), Duration::ZERO, &|| true);
     let turns: Vec<Request> = model.conversation();

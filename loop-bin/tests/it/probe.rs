@@ -73,7 +73,7 @@ fn every_promise_of_an_intact_client_holds() {
     ran.ended(0).says("claude 9.9.9, probed: 14 promises hold");
     assert!(!ran.out.contains("PROBLEM") && !ran.out.contains("unknown"), "{}", ran.out);
     let row = run(&stage, &["doctor", "--probe", "--markdown"]);
-    assert_eq!(row.out.matches("| yes ").count(), 14, "{}", row.out);
+    assert_eq!(row.out.matches("|yes").count(), 14, "{}", row.out);
     assert!(!stage.repo.root().join(".ralph/events.jsonl").exists(), "the project is left alone");
     let cache = stage.repo.scratch().path("home/.cache/ralph");
     let left: Vec<_> = cache.read_dir_utf8().unwrap().map(|it| it.unwrap().into_path()).collect();

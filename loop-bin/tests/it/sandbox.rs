@@ -6,6 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
 use camino::Utf8Path;
+use test_support::run_on_terminal;
 
 use crate::stage::{LOOP, ONE, Ran, Stage, executable, signal, until};
 
@@ -231,6 +232,73 @@ fn commits_are_signed_outside_with_a_key_that_is_hidden_inside() {
     let text = stage.repo.git(["cat-file", "commit", "HEAD"]);
     assert!(text.contains("-----BEGIN SSH SIGNATURE-----"), "{text}");
     assert!(text.contains("Seen-By: hook"), "{text}");
+}
+
+/// A run on a terminal that cannot sign ends before its first story, and asks nobody.
+#[track_caller]
+fn cannot_sign(stage: &Stage, vars: &[(&str, &str)]) {
+    let mut command = stage.command(&["--verify", "true"]);
+    let (code, text) = run_on_terminal(command.envs(vars.iter().copied()));
+    assert_eq!(code, Some(1), "{text}");
+    assert!(text.contains("commits cannot be signed without a terminal"), "{text}");
+    assert!(!text.contains("iteration 1"), "{text}");
+}
+
+#[test]
+fn a_key_that_needs_a_passphrase_or_is_not_there_is_found_before_the_first_story() {
+    let stage = Stage::new("works", ONE);
+    let key = stage.repo.scratch().path("home/.ssh/id");
+    fs_err::create_dir_all(key.parent().unwrap()).unwrap();
+    let mut keygen = Command::new("ssh-keygen");
+    let made = keygen.args(["-q", "-t", "ed25519", "-N", "secret", "-f"]).arg(&key).status();
+    if !made.is_ok_and(|status| status.success()) {
+        println!("passed over: there is no ssh-keygen");
+        return;
+    }
+    for (name, value) in
+        [("gpg.format", "ssh"), ("commit.gpgsign", "true"), ("user.signingkey", key.as_str())]
+    {
+        stage.repo.git(["config", name, value]);
+    }
+    cannot_sign(&stage, &[]);
+    stage
+        .run(&["doctor", "--deep", "--verify", "true"])
+        .ended(1)
+        .says("PROBLEM  commits cannot be signed");
+    stage.repo.git(["config", "user.signingkey", "/nowhere/id"]);
+    cannot_sign(&stage, &[]);
+    stage.repo.git(["config", "commit.gpgsign", "false"]);
+    let deep = || stage.run(&["doctor", "--deep", "--verify", "true"]);
+    stage.install_hook("commit-msg", "exit 0");
+    deep().ended(0).says("git hooks and signature, tried on a commit in the copy");
+    stage.install_hook("commit-msg", "echo 'no ticket'; exit 1");
+    deep().ended(0).says("note     a commit without changes").says("no ticket");
+    stage.run(&[]).ended(8);
+}
+
+#[test]
+fn a_gpg_key_without_a_pinentry_is_found_before_the_first_story() {
+    let stage = Stage::new("works", ONE);
+    let home = stage.repo.scratch().path("home");
+    let keys = stage.repo.scratch().dir("keys");
+    fs_err::set_permissions(&keys, std::fs::Permissions::from_mode(0o700)).unwrap();
+    fs_err::write(keys.join("gpg-agent.conf"), "pinentry-program /nowhere/pinentry\n").unwrap();
+    let gpg = |program: &str, args: &[&str]| {
+        test_support::program(program, &home).env("GNUPGHOME", &keys).args(args).output()
+    };
+    let key = ["--quick-generate-key", "test@localhost", "ed25519", "sign", "never"];
+    let how = ["--batch", "--pinentry-mode", "loopback", "--passphrase", "secret"];
+    if !gpg("gpg", &[&how[..], &key].concat()).is_ok_and(|made| made.status.success()) {
+        println!("passed over: there is no gpg");
+        return;
+    }
+    gpg("gpgconf", &["--kill", "gpg-agent"]).unwrap();
+    stage.repo.git(["config", "commit.gpgsign", "true"]);
+    stage.repo.git(["config", "user.signingkey", "test@localhost"]);
+    cannot_sign(&stage, &[("GNUPGHOME", keys.as_str())]);
+    stage.repo.git(["config", "user.signingkey", "nobody@localhost"]);
+    cannot_sign(&stage, &[("GNUPGHOME", keys.as_str())]);
+    gpg("gpgconf", &["--kill", "gpg-agent"]).unwrap();
 }
 
 #[test]

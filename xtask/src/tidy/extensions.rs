@@ -114,7 +114,7 @@ const NOT_YET: &[(&str, &str, usize)] = &[
     ),
     ("loop-bin/src/commands/request_merge.rs", r"\brequest_merge::|\bRequestMerge\b", 4),
     ("loop-bin/src/commands/verified.rs", r"\bverified::|\bVerified\b", 6),
-    ("loop-bin/src/probe", r"\bprobe::|mod probe;|use crate::probe;|\bhere, probe\b", 6),
+    ("loop-bin/src/probe", r"\bprobe::|mod probe;|use crate::probe;|\bhere, probe\b", 7),
     ("loop-bin/src/boards/fleet", r"\bfleet\b", 40),
     ("loop-bin/src/boards/requests", r"\brequests::|\bmod requests;|PullRequests::Story", 11),
     ("loop-bin/src/run/notify.rs", r"\bnotify\b|\bnotify_", 10),
