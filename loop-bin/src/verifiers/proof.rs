@@ -121,8 +121,9 @@ fn is_missing(check: &Check) -> bool {
 /// The tests of a story that were not there before.
 #[derive(Debug, Default)]
 struct NewTests {
-    /// New files of tests.
+    /// New files of tests, and those of them that name none and so are tests themselves.
     files: Vec<String>,
+    unnamed: Vec<String>,
     names: BTreeSet<String>,
     /// Whether the story changed no file of tests that was there before.
     are_all: bool,
@@ -136,9 +137,11 @@ impl NewTests {
         let of_tests = || texts.iter().filter(|one| is_test_file(Path::new(&one.path)));
         // A file that was only moved has no new test.
         let is_moved = |one: &Texts| texts.iter().any(|other| other.old == one.new);
-        let files = of_tests().filter(|one| one.is_new && is_code(&one.path) && !is_moved(one));
+        let new = || of_tests().filter(|one| one.is_new && is_code(&one.path) && !is_moved(one));
+        let unnamed = new().filter(|one| test_names(&one.new).next().is_none());
         Self {
-            files: files.map(|one| one.path.clone()).collect(),
+            files: new().map(|one| one.path.clone()).collect(),
+            unnamed: unnamed.map(|one| one.path.clone()).collect(),
             names,
             are_all: of_tests().all(|one| one.is_new),
         }
@@ -151,8 +154,8 @@ impl NewTests {
     /// Whether a runner means one of them by this name.
     fn has(&self, failing: &str) -> bool {
         // A file that fails as a whole is no test.
-        if self.files.iter().any(|path| failing.ends_with(path.as_str())) {
-            return false;
+        if let Some(path) = self.files.iter().find(|path| failing.ends_with(path.as_str())) {
+            return self.unnamed.contains(path);
         }
         if self.files.iter().any(|path| failing.starts_with(path.as_str())) {
             return true;
@@ -231,8 +234,6 @@ fn prove(work: &mut Work<'_>) -> Result<(Proof, Vec<String>), Stopped> {
     if new.is_empty() || others.is_empty() {
         return Ok((Proof::NoTests, Vec::new()));
     }
-    let begun = Instant::now();
-    let end = begun + time_to_prove(work);
     // Tests that stand beside the code would go with it.
     let mut proof = Proof::Broken;
     if work.staged.files.iter().any(|path| is_test_file(path)) {
@@ -246,6 +247,7 @@ fn prove(work: &mut Work<'_>) -> Result<(Proof, Vec<String>), Stopped> {
     if !matches!(proof, Proof::Broken | Proof::Unclear) {
         return Ok((proof, new.files));
     }
+    let end = Instant::now() + time_to_prove(work);
     let mut candidates = mutants_of(work)?;
     candidates.truncate(MOST_MUTANTS);
     let mut unnoticed = 0;
