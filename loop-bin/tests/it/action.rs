@@ -153,6 +153,17 @@ fn the_action_installs_runs_and_reports() {
     runner.git(&["push", "--quiet", "origin", "refs/heads/ralph/*"]);
     let landed = runner.origin.git(["log", "--format=%s", "--branches=ralph"]);
     assert_eq!(landed.matches("US-00").count(), 3, "{landed}");
+    // The gate for a pull request with that branch.
+    runner.git(&["push", "--quiet", "origin", "refs/notes/ralph"]);
+    let branch = runner.git(&["branch", "--format=%(refname:short)", "--list", "ralph/*"]);
+    runner.git(&["checkout", "--quiet", "--detach", branch.trim()]);
+    fs_err::remove_dir_all(runner.temporary.path("ralph")).unwrap();
+    runner.run(&[("url", url.as_str()), ("command", "audit")]).ended(0);
+    let summary = runner.temporary.read("summary");
+    assert!(
+        summary.contains("receipts confirmed") && summary.contains("| confirmed |"),
+        "{summary}"
+    );
 }
 
 #[test]

@@ -52,6 +52,10 @@ fn a_pull_request_has_the_report_as_its_body() {
     let create = "pr|create|--head|ralph/work|--title|First|--body-file|-|\n";
     assert!(called.contains(create), "{called}");
     assert!(stage.note("body").contains("US-001"), "{}", stage.note("body"));
+    assert!(stage.note("body").contains("`ralph-loop audit --rerun`"), "{}", stage.note("body"));
+    let server = stage.repo.scratch().path("server.git");
+    let notes = stage.repo.git(["ls-remote", server.as_str(), "refs/notes/ralph"]);
+    assert!(notes.contains(stage.repo.git(["rev-parse", "refs/notes/ralph"]).trim()), "{notes}");
     // The second call, made by hand, updates the existing pull request.
     std::fs::write(stage.note_path("exists"), "").unwrap();
     run(&stage, &["pr", "--draft"]).ended(0).says("https://forge.test/o/r/pull/8");

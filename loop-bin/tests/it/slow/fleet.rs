@@ -47,6 +47,11 @@ fn landed(stage: &Stage, server: &Utf8PathBuf) -> Vec<String> {
 fn reported(stage: &Stage, server: &Utf8PathBuf) {
     let ran = stage.run(&["report", "--markdown", "--fleet", server.as_str()]);
     let log = ["log", "--format=%h %s", "--abbrev=8", "--grep=^Ralph-Story", "main"];
+    for commit in git(stage, server, &["log", "--format=%H", "--grep=^Ralph-Story", "main"]).lines()
+    {
+        let note = git(stage, server, &["notes", "--ref=ralph", "show", commit]);
+        assert!(note.contains(commit), "{note}");
+    }
     for line in git(stage, server, &log).lines() {
         ran.ended(0).says(line.split(' ').next().unwrap());
     }
@@ -54,7 +59,7 @@ fn reported(stage: &Stage, server: &Utf8PathBuf) {
 }
 
 fn kept(stage: &Stage, server: &Utf8PathBuf) -> String {
-    git(stage, server, &["for-each-ref", "--format=%(refname)"])
+    git(stage, server, &["for-each-ref", "--format=%(refname)", "refs/heads", "refs/ralph"])
 }
 
 #[test]

@@ -17,6 +17,16 @@ fn merge(stage: &Stage, story: &str) {
     git(&["update-ref", "refs/heads/main", merged.trim()]);
 }
 
+/// The newest story's commit on a branch of the server has a receipt there that is about it.
+#[track_caller]
+fn has_receipt(stage: &Stage, branch: &str) {
+    let server = stage.repo.scratch().path("server.git");
+    let git = |args: &[&str]| stage.repo.git_in(server.as_std_path(), args.to_vec());
+    let commit = git(&["log", "-1", "--grep=^Ralph-Story", "--format=%H", branch]);
+    let note = git(&["notes", "--ref=ralph", "show", commit.trim()]);
+    assert!(note.contains(commit.trim()), "{note}");
+}
+
 fn stories(stage: &Stage, more: &[&str]) -> Ran {
     run(stage, &[&STORIES[..], &["off"], more].concat())
 }
@@ -38,6 +48,7 @@ fn each_story_gets_a_pull_request_that_the_forge_merges() {
         }
         assert!(called.contains(&format!(": {title}|--body-file|-|")), "{called}");
         assert!(!on_server(&stage, &branch).is_empty());
+        has_receipt(&stage, &branch);
     }
     // Neither the project nor its branch on the server has moved.
     assert!(on_server(&stage, "main").starts_with(before.trim()));
@@ -55,6 +66,7 @@ fn each_story_gets_a_pull_request_that_the_forge_merges() {
     ran.ended(75).says("US-002: its branch conflicts with main; rebasing it");
     ran.says("US-003: https://forge.test/pull/7; merge it by hand: `gh pr` failed: not allowed");
     assert_ne!(on_server(&stage, "ralph-prd-1-us-002"), old);
+    has_receipt(&stage, "ralph-prd-1-us-002");
     assert_eq!((stage.repo.head(), stage.read("mine.txt")), (mine, "mine\n".to_owned()));
     stage.repo.git(["switch", "-q", "main"]);
     assert!(on_server(&stage, "ralph-prd-1-us-004").is_empty());
