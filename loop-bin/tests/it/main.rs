@@ -33,6 +33,7 @@ mod refused_at_the_start;
 mod report;
 mod sandbox;
 mod says_done_only_when_checked;
+mod script_templates;
 mod sessions;
 #[cfg(feature = "slow-tests")]
 mod slow;
