@@ -18,6 +18,7 @@ pub mod json_members;
 pub mod lines;
 pub mod linux;
 pub mod listing;
+pub mod names;
 pub mod secrets;
 pub mod state;
 pub mod supervised;

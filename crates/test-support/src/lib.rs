@@ -23,9 +23,9 @@ pub mod test_runs;
 
 pub use key_shapes::{KeyShape, key_shapes};
 pub use labelled_commands::{COMMAND_TABLES, LabelledCommand, labelled_commands};
-pub use linux::is_alive;
+pub use linux::{exchange, is_alive};
 pub use processes::{signal, started_with, until};
-pub use program::{gh_is_there, own_mounts, program, run_with_input};
+pub use program::{gh_is_there, on_a_disk_that_ignores_case, own_mounts, program, run_with_input};
 pub use repo::{Fingerprint, TestRepo};
 pub use scratch::{Scratch, fixtures};
 pub use screen::{coloured_screen_with, screen_of, screen_with};

@@ -39,3 +39,19 @@ pub(crate) fn memory() -> Option<PathBuf> {
 pub(crate) fn memory() -> Option<PathBuf> {
     None
 }
+
+/// Exchanges two files at once, so that neither is ever missing; as nearly as the system can.
+#[cfg(target_os = "linux")]
+pub fn exchange(one: &camino::Utf8Path, other: &camino::Utf8Path) {
+    use nix::fcntl::{AT_FDCWD, RenameFlags, renameat2};
+    let (one, other) = (one.as_std_path(), other.as_std_path());
+    let _ = renameat2(AT_FDCWD, one, AT_FDCWD, other, RenameFlags::RENAME_EXCHANGE);
+}
+
+#[cfg(not(target_os = "linux"))]
+pub fn exchange(one: &camino::Utf8Path, other: &camino::Utf8Path) {
+    let aside = other.with_extension("aside");
+    for (from, to) in [(one, aside.as_path()), (other, one), (aside.as_path(), other)] {
+        let _ = fs_err::rename(from, to);
+    }
+}

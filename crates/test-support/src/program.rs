@@ -53,6 +53,25 @@ pub fn own_mounts() -> Option<Vec<&'static str>> {
     way
 }
 
+/// Returns the command to run a shell script in a folder `disk` on a file system that ignores case, in
+/// its own mount namespace. `None`, like above, without exFAT for FUSE or a loop device.
+pub fn on_a_disk_that_ignores_case(script: &str) -> Option<Vec<String>> {
+    let way = own_mounts()?;
+    let mount = "truncate -s 32M image && mkfs.exfat image >&2 && mkdir disk && \
+                 loop=$(losetup -f --show image) && mount.exfat-fuse $loop disk >&2 && cd disk || exit 77";
+    let leave = "code=$?; cd / && umount -l \"$at/disk\"; losetup -d $loop; exit $code";
+    let whole = format!("at=$PWD; {mount}; ({script}); {leave}");
+    let command = |script: &str| -> Vec<String> {
+        way.iter().chain(&["sh", "-c", script]).map(|word| (*word).to_owned()).collect()
+    };
+    let scratch = crate::Scratch::on_disk();
+    let tried = command(&format!("at=$PWD; {mount}; {leave}"));
+    let tried = Command::new(&tried[0]).args(&tried[1..]).current_dir(scratch.root()).output();
+    let works = tried.is_ok_and(|output| output.status.success());
+    let otherwise = "this machine mounts no file system that ignores case";
+    is_met(works, "RALPH_INTERNAL__REQUIRE_MOUNTS", otherwise).then(|| command(&whole))
+}
+
 /// Whether `gh` is installed. If it is not, a test that needs it reports so and passes, unless
 /// `RALPH_INTERNAL__REQUIRE_GH` is set, as it is in CI.
 pub fn gh_is_there() -> bool {

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use ralph_base::listing::named_files;
+use ralph_base::names;
 use ralph_base::state::{CLIENT_FOLDER, FOREIGN_LIFECYCLE_DIR, PROJECT_MARKER};
 use ralph_core::git::{Git, GitError, Snapshot};
 
@@ -492,6 +493,9 @@ fn is_protected(inside: &Utf8Path, path: &Path) -> bool {
         return true;
     }
     let Ok(path) = path.strip_prefix(inside.as_std_path()) else { return false };
+    // Where the user's file system ignores case, another spelling is the same file.
+    let path: String = names::folded(&path.to_string_lossy()).collect();
+    let path = Path::new(&path);
     let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
     let in_client = path.parent() == Some(Path::new(CLIENT_FOLDER));
     let is_settings = name.starts_with("settings") && name.ends_with(".json");
@@ -523,6 +527,9 @@ mod tests {
             ("app/.claude/commands/x.md", false),
             ("app/src/main.rs", false),
             (".ralph/config.toml", false),
+            ("app/.RALPH/config.toml", true),
+            ("app/.Claude/SETTINGS.json", true),
+            ("app/.git\u{17f}", false),
         ] {
             assert_eq!(is_protected(inside, Path::new(path)), expected, "{path}");
         }

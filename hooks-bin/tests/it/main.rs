@@ -11,6 +11,7 @@ mod keys;
 mod killed;
 mod links;
 mod on_stop;
+mod other_spelling;
 mod own_sessions;
 mod pipes;
 mod post_tool;

@@ -272,10 +272,10 @@ mod tests {
     use std::time::{Duration, Instant};
 
     use fs_err::os::unix::fs::symlink;
-    use nix::fcntl::{AT_FDCWD, RenameFlags, renameat2};
     use test_support::Scratch;
 
     use super::*;
+    use crate::linux::IS_LINUX;
     use crate::state;
 
     /// What an attempt finds in its way to play with.
@@ -293,14 +293,7 @@ mod tests {
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 while !is_over.load(Ordering::Relaxed) {
-                    let flags = RenameFlags::RENAME_EXCHANGE;
-                    let _ = renameat2(
-                        AT_FDCWD,
-                        first.as_std_path(),
-                        AT_FDCWD,
-                        odd.as_std_path(),
-                        flags,
-                    );
+                    test_support::exchange(&first, &odd);
                 }
             });
             let begun = Instant::now();
@@ -332,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_exchanged_all_the_time_leads_nowhere() {
+    fn a_file_and_on_linux_a_folder_that_is_exchanged_all_the_time_leads_nowhere() {
         let key = |scratch: &Scratch, odd: &Path| symlink(scratch.path("keys/key"), odd).unwrap();
         let dangling =
             |scratch: &Scratch, odd: &Path| symlink(scratch.path("keys/new"), odd).unwrap();
@@ -342,8 +335,11 @@ mod tests {
             scope.spawn(|| race("claim.json", key));
             scope.spawn(|| race("sessions.log", dangling));
             scope.spawn(|| race("sessions.log", pipe));
-            scope.spawn(|| race("merge-requests/key", folder));
-            scope.spawn(|| race("merge-requests/new", folder));
+            // Elsewhere a folder is found anew by its path at each step; docs/shortcomings.md says so.
+            if IS_LINUX {
+                scope.spawn(|| race("merge-requests/key", folder));
+                scope.spawn(|| race("merge-requests/new", folder));
+            }
         });
     }
 

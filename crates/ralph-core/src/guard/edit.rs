@@ -124,6 +124,13 @@ mod tests {
             "/home/dev/.claude/settings.json",
             "/home/dev/.ralph/state/s/loop.json",
             "/p/.claude/settings.local.json",
+            "/p/.GIT/config",
+            "/P/.git/config",
+            "/p/.Ralph/PRD-1/plan.md",
+            "/p/.claude/Settings.JSON",
+            "/p/.claude/\u{17f}ettings.json",
+            "/p/CLAUDE~1/SETTIN~1.JSO",
+            "/HOME/dev/.claude/settings.json",
         ] {
             check(&edit(path), Some("protected-path"));
         }
@@ -252,6 +259,7 @@ mod tests {
         let settings = Settings { protect: vec!["migrations/**".into()], ..Settings::default() };
         let rule = check_edit(&edit("/p/migrations/1.sql"), &settings).unwrap().rule;
         assert_eq!(rule, "protected-path");
+        assert_eq!(check_edit(&edit("/p/Migrations/1.SQL"), &settings).unwrap().rule, rule);
         let settings = Settings { disable: vec!["read-before-edit".into()], ..Settings::default() };
         assert_eq!(check_edit(&Edit { known: false, ..edit("/p/a") }, &settings), None);
     }
