@@ -8,7 +8,8 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use ralph_base::{linux, state};
+use ralph_base::state;
+use sandbox::system;
 
 /// How long to wait for another process to release the index; after that, the work waits instead.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -106,9 +107,9 @@ fn is_older(path: &Path, patience: Duration) -> bool {
 
 /// Whether a git of another process is running in a folder, as far as the system shows it.
 fn is_git_at_work(top: &Path) -> bool {
-    let mut processes = linux::processes().into_iter().flatten();
+    let mut processes = system::processes().into_iter().flatten();
     let is_in = |folder: PathBuf| folder.starts_with(top);
-    processes.any(|process| linux::folder_of(process.pid, "git").is_some_and(is_in))
+    processes.any(|process| system::folder_of(process.pid, "git").is_some_and(is_in))
 }
 
 #[cfg(test)]

@@ -21,6 +21,7 @@ use super::other::{OUR_SERVER, our_server};
 use super::passed::pass;
 use super::{SessionSoFar, is_found};
 use crate::command::{folder_of_this_program, is_executable, path_of_agent, version_text};
+use crate::linux;
 use ralph_project::diagnosis::Diagnosis;
 
 /// The first version that is known to have the option `--max-budget-usd`.
@@ -34,9 +35,6 @@ const STRICT_SERVERS: &str = "--strict-mcp-config";
 
 /// The file in which the client stores what it knows about each folder.
 const FILE: &str = ".claude.json";
-
-/// The settings of the machine's administrator.
-const MANAGED: &str = "/etc/claude-code/managed-settings.json";
 
 /// The setting for the folder of the memory.
 const MEMORY: &str = "autoMemoryDirectory";
@@ -339,7 +337,7 @@ fn settings_of(env: &Env, project: &Project, client: &Client<'_>, in_copy: bool)
         let path = root.join(given.trim_matches(['\'', '"']));
         fs_err::read_to_string(path).unwrap_or_else(|_| given.to_owned())
     });
-    let managed = fs_err::read_to_string(MANAGED).ok();
+    let managed = fs_err::read_to_string(linux::MANAGED).ok();
     files.filter_map(text).chain(own).chain(managed).collect()
 }
 

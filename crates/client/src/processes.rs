@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use camino::Utf8PathBuf;
 use nix::unistd::{Pid, getppid};
-use ralph_base::linux::{self, Process};
+use ralph_base::linux::Process;
 use ralph_project::checks::RUN_MARK;
 use ralph_project::install::HOOK_NAMES;
+use sandbox::system;
 
 /// The name of this program.
 const PROGRAM: &str = run_history::LOOP;
@@ -21,7 +22,7 @@ const LEFTOVER_GRACE: Duration = Duration::from_secs(3);
 pub(super) fn include_ours(all: &[Process]) -> bool {
     let is_busy = |server: &Process| all.iter().any(|process| process.parent == server.pid);
     let is_ours = |process: &&Process| {
-        let program = linux::program(process.pid);
+        let program = system::program(process.pid);
         let name = program.as_deref().and_then(Path::file_name).and_then(OsStr::to_str);
         name.is_some_and(|name| name == PROGRAM || HOOK_NAMES.contains(&name))
     };
@@ -30,7 +31,7 @@ pub(super) fn include_ours(all: &[Process]) -> bool {
 
 /// Whether one of our processes is the MCP server.
 fn is_server(pid: i32) -> bool {
-    linux::arguments(pid).get(1).is_some_and(|first| first == b"mcp")
+    system::arguments(pid).get(1).is_some_and(|first| first == b"mcp")
 }
 
 fn here() -> i32 {
@@ -42,12 +43,12 @@ fn here() -> i32 {
 /// one of its copies. A process with a terminal may belong to the user, who inspects a copy.
 pub fn processes_of(run: &str, copies: &[Utf8PathBuf]) -> Vec<Process> {
     let marks = [format!("RALPH_RUN={run}"), format!("{RUN_MARK}={run}")];
-    let mut found = linux::processes().unwrap_or_default();
+    let mut found = system::processes().unwrap_or_default();
     // We must not end our parent, which may have started us inside that run.
     found.retain(|one| one.pid != here() && one.pid != getppid().as_raw() && !one.is_dead);
     found.retain(|Process { pid, has_terminal, .. }| {
-        let mut variables = linux::variables(*pid).into_iter();
-        let is_in = |copy: &Utf8PathBuf| linux::is_at_work_in(*pid, copy.as_std_path());
+        let mut variables = system::variables(*pid).into_iter();
+        let is_in = |copy: &Utf8PathBuf| system::is_at_work_in(*pid, copy.as_std_path());
         variables.any(|variable| marks.iter().any(|mark| is_marked(&variable, mark)))
             || (!has_terminal && copies.iter().any(is_in))
     });

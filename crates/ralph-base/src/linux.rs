@@ -1,12 +1,21 @@
 //! Process information from `/proc`, which only Linux has. Other systems report no processes, and
-//! any given process counts as alive there, so that nothing is taken from it.
+//! any given process counts as alive there, so that nothing is taken from it. The loop, which may link
+//! more than hooks, lists processes there by another library: `sandbox::system`.
 
 use std::io::{self, Read};
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
-/// The file system with the process information.
-const PROCESSES: &str = "/proc";
+/// Whether this program was built for Linux. With `--cfg ralph_portable` it is built as for another
+/// Unix, so that this code can be tested on Linux as well.
+pub const IS_LINUX: bool = cfg!(all(target_os = "linux", not(ralph_portable)));
+
+/// Whether this program was built for macOS.
+pub const IS_MACOS: bool = cfg!(target_os = "macos");
+
+/// The file system with the process information. Other systems may have one of another format.
+const PROCESSES: &str = if IS_LINUX { "/proc" } else { "/dev/null" };
 
 /// A process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,6 +24,8 @@ pub struct Process {
     pub pid: i32,
     /// The parent's process id.
     pub parent: i32,
+    /// When it was started: no other process has the same id and the same time.
+    pub started: u64,
     /// Whether it has exited, but its exit code was not collected yet.
     pub is_dead: bool,
     /// Whether it is stopped, or waits in the kernel and does not return from there when it was
@@ -41,9 +52,10 @@ fn parse_stat(pid: i32, stat: &str) -> Option<Process> {
     let mut words = rest.split_whitespace();
     let (state, parent) = (words.next()?, words.next()?.parse().ok()?);
     let has_terminal = words.nth(2)? != "0";
+    let started = words.nth(14)?.parse().ok()?;
     let (is_dead, is_stopped) =
         (matches!(state, "Z" | "X" | "x"), matches!(state, "T" | "t" | "D"));
-    Some(Process { pid, parent, is_dead, is_stopped, has_terminal })
+    Some(Process { pid, parent, started, is_dead, is_stopped, has_terminal })
 }
 
 /// Returns whether a process is alive, which a zombie is not. Without `/proc`, every process counts
@@ -98,10 +110,22 @@ pub fn is_at_work_in(pid: i32, folder: &Path) -> bool {
 }
 
 /// Returns the I/O, CPU time and memory counters of a process: while they change, it is working.
-/// Without `/proc`, they never change.
+/// Without `/proc`, those that `ps` shows of it and its children.
 pub fn signs_of_life(pid: i32) -> Vec<u8> {
+    if !IS_LINUX {
+        return counters(pid);
+    }
     let read = ["io", "stat"].map(|name| fs_err::read(file(pid, name)));
     read.into_iter().flatten().flatten().collect()
+}
+
+#[expect(clippy::disallowed_methods, reason = "no agent can put another program there")]
+fn counters(pid: i32) -> Vec<u8> {
+    let listed = Command::new("/bin/ps").args(["-A", "-o", "pid=,ppid=,time=,vsz="]).output();
+    let listed =
+        String::from_utf8_lossy(&listed.map(|it| it.stdout).unwrap_or_default()).into_owned();
+    let is_its = |line: &&str| line.split_whitespace().take(2).any(|id| id.parse() == Ok(pid));
+    listed.lines().filter(is_its).collect::<String>().into_bytes()
 }
 
 /// Returns the first child of a process, if it has one.
@@ -148,7 +172,8 @@ fn texts(path: &Path) -> Vec<Vec<u8>> {
 /// them to find a few takes ten times as long. `None` on other systems.
 pub(crate) fn environment() -> Option<Vec<u8>> {
     let mut bytes = Vec::with_capacity(16 * 1024);
-    let mut file = std::fs::OpenOptions::new().read(true).open("/proc/self/environ").ok()?;
+    let path = Path::new(PROCESSES).join("self/environ");
+    let mut file = std::fs::OpenOptions::new().read(true).open(path).ok()?;
     file.read_to_end(&mut bytes).ok()?;
     Some(bytes)
 }
@@ -162,7 +187,7 @@ pub fn opened(folder: &impl AsRawFd, path: &Path) -> PathBuf {
 
 /// Replaces the path of an open folder by one that always leads to it; not outside of Linux.
 pub(crate) fn go_to(folder: &impl AsRawFd, path: &mut PathBuf) {
-    if cfg!(target_os = "linux") {
+    if IS_LINUX {
         path.push("/proc/self/fd");
         path.push(folder.as_raw_fd().to_string());
     }
@@ -178,8 +203,8 @@ pub fn busy() -> u32 {
 
 /// Returns the running program, even if its file was replaced (outside of Linux: the new file).
 pub fn own_program() -> io::Result<PathBuf> {
-    let running = Path::new("/proc/self/exe");
-    if running.exists() { Ok(running.to_owned()) } else { std::env::current_exe() }
+    let running = Path::new(PROCESSES).join("self/exe");
+    if running.exists() { Ok(running) } else { std::env::current_exe() }
 }
 
 /// Replaces `/proc/self/exe` in a command line, so that other processes can run the program, even
@@ -197,9 +222,10 @@ mod tests {
 
     #[test]
     fn unusual_process_names_are_parsed() {
-        let found = parse_stat(7, "7 (a) b) (c) Z 42 7 7 34816 7");
-        let (is_dead, is_stopped, has_terminal) = (true, false, true);
-        assert_eq!(found, Some(Process { pid: 7, parent: 42, is_dead, is_stopped, has_terminal }));
+        let found = parse_stat(7, "7 (a) b) (c) Z 42 7 7 34816 7 0 0 0 0 0 0 0 0 0 20 0 1 0 99 5");
+        let (started, is_dead, is_stopped, has_terminal) = (99, true, false, true);
+        let expected = Process { pid: 7, parent: 42, started, is_dead, is_stopped, has_terminal };
+        assert_eq!(found, Some(expected));
         assert_eq!(parse_stat(7, "7 (sh"), None);
     }
 

@@ -10,10 +10,11 @@ use std::path::Path;
 use std::process::{Command, ExitCode};
 
 use camino::Utf8Path;
-use nix::unistd::{close, setsid};
+use nix::unistd::{close, getppid, setsid};
+use ralph_base::linux::{IS_LINUX, own_program};
 use ralph_base::supervised::{Door, KEEP, LOOP, OWN_SESSION};
 
-use crate::{Error, Limits, Policy, keeper, linux, restrict};
+use crate::{Error, Limits, Policy, keeper, linux, restrict, seatbelt};
 
 /// The first argument that makes this program enter the sandbox; the command line to run follows.
 const ENTER: &str = "enter-sandbox";
@@ -23,6 +24,12 @@ const POLICY: &str = "RALPH_INTERNAL__SANDBOX";
 
 /// The variable that holds the limits.
 const LIMITS: &str = "RALPH_INTERNAL__LIMITS";
+
+/// The variable that lists the keepers of a process by their ids, where orphans do not come to them.
+pub(crate) const KEPT: &str = "RALPH_INTERNAL__KEPT";
+
+/// The variable that says that this process has a profile already.
+const INSIDE: &str = "RALPH_INTERNAL__INSIDE";
 
 /// The exit code of shells if a program cannot be started.
 const NOT_STARTED: u8 = 126;
@@ -88,10 +95,26 @@ fn given(name: &str) -> Option<String> {
 fn become_program(policy: Option<&Policy>, mut args: impl Iterator<Item = OsString>) -> Error {
     // Without its keeper, it would not be ended.
     linux::end_with_parent();
+    if let Some(policy) = policy
+        && seatbelt::is_here()
+        && given(INSIDE).is_none()
+    {
+        // A profile is given to a program that is started. No program gets a second one.
+        let mut command = Command::new(seatbelt::PROGRAM);
+        command.arg("-p").arg(seatbelt::profile(policy));
+        let own = own_program().unwrap_or_default();
+        let error = command.arg(own).arg(ENTER).args(args).env(INSIDE, "1").exec();
+        return Error::Start(seatbelt::PROGRAM.to_owned(), error);
+    }
     let mut command = Command::new(args.next().unwrap_or_default());
     command.args(args);
     for name in [OWN_SESSION, LOOP, LIMITS, POLICY] {
         command.env_remove(name);
+    }
+    if !IS_LINUX {
+        // Whose it is, also when it has left its parent.
+        let keepers = given(KEPT).unwrap_or_default();
+        command.env(KEPT, format!("{keepers} {}", getppid()));
     }
     if let Some(policy) = policy
         && let Err(error) = enter(policy, &mut command)

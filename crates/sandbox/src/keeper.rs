@@ -17,6 +17,7 @@ use nix::errno::Errno;
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{Pid, getpid, getppid};
+use ralph_base::linux::IS_LINUX;
 use signal_hook::consts::{SIGCHLD, SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGWINCH};
 
 use crate::door::not_started;
@@ -27,6 +28,9 @@ const TIDYING: &str = "ralph-tidying";
 
 /// How often the keeper checks whether the loop is still running.
 const PULSE: Duration = Duration::from_millis(100);
+
+/// How often it looks at what the program has started, where orphans do not come to it.
+const LOOK: Duration = Duration::from_millis(500);
 
 /// How long the processes that a program leaves behind have to exit.
 const GRACE: Duration = Duration::from_secs(2);
@@ -86,7 +90,13 @@ fn run(
     }
     let is_loop_gone = watch_for_loop(loop_pid);
     let (mut status, mut is_passed_on, mut deadline) = (None, false, None);
-    while reap(child, &mut status) {
+    let mut looked_at = Instant::now();
+    while is_left(child, &mut status) {
+        if !IS_LINUX && looked_at.elapsed() >= LOOK {
+            // Whoever is seen now is still known after it has left its parent.
+            Descendants::all().living();
+            looked_at = Instant::now();
+        }
         let is_asked = asked.load(Ordering::SeqCst);
         // Whoever asks also decides how long that may take.
         if is_loop_gone() || status.is_some() && !is_asked {
@@ -102,7 +112,7 @@ fn run(
         }
         if killed.load(Ordering::SeqCst) || deadline.is_some_and(|end| Instant::now() >= end) {
             kill_all(is_confined);
-            reap(child, &mut status);
+            is_left(child, &mut status);
             break;
         }
         if let Some(why) = limits.exceeded(Descendants::all()) {
@@ -140,6 +150,13 @@ fn kill_all(is_confined: bool) {
         let _ = kill(Pid::from_raw(-1), Signal::SIGKILL);
     }
     Descendants::all().kill();
+}
+
+/// Reaps whatever has ended; returns whether anything of the program is left. Orphans come to us only on
+/// Linux.
+fn is_left(child: Pid, status: &mut Option<WaitStatus>) -> bool {
+    let has_child = reap(child, status);
+    has_child || !IS_LINUX && !Descendants::all().living().is_empty()
 }
 
 /// Reaps whatever has ended; returns whether a child is left.

@@ -1,4 +1,4 @@
-//! Restricts what an attempt may write, read and signal, enforced by the Linux kernel (Landlock):
+//! Restricts what an attempt may write, read and signal, enforced by the kernel (Landlock, Seatbelt):
 //! without root or a container, for every process that the attempt starts or leaves behind.
 //!
 //! | module | what it answers |
@@ -6,11 +6,13 @@
 //! | [`policy`](Policy) | what is allowed? Pure: settings, variables and tables in, paths out |
 //! | `readable` | which paths must be granted so that all but the hidden ones can be read? |
 //! | `found` | what do programs on this machine need, and what of git's settings is no secret? |
+//! | `seatbelt` | how does macOS say the same?
 //! | `linux` | what can this kernel enforce, and how is a process restricted? |
 //! | `door` | how is a program started for an attempt, in the sandbox or not? |
 //! | `keeper` | how does nothing of it outlive it? |
 //! | `limits` | how much of the machine may it use? |
-//! | `processes` | which processes did it start, and how are they ended or frozen? |
+//! | [`system`] | which processes are there?
+//! | `processes` | which of them did it start, and how are they ended or frozen? |
 //!
 //! A program starts others by running itself: [`door`] starts our own program, perhaps with a policy;
 //! [`run_if_asked`] at the top of `main` keeps the other one, and restricts it first.
@@ -25,6 +27,7 @@ mod linux;
 mod policy;
 mod processes;
 mod readable;
+mod seatbelt;
 mod support;
 mod tables;
 
@@ -32,7 +35,7 @@ pub use door::{door, inner_door, run_if_asked};
 pub use found::{Found, programs, shareable};
 pub use keeper::is_tidying;
 pub use limits::Limits;
-pub use linux::adopt_orphans;
+pub use linux::{adopt_orphans, system};
 pub use policy::{Policy, Request, Settings, is_agent};
 pub use processes::{Descendants, end};
 pub use support::{LEAST_ABI, Support};
@@ -53,7 +56,7 @@ pub enum Error {
 
 /// Returns what this machine's kernel can enforce.
 pub fn support() -> Support {
-    Support::of(linux::kernel_abi())
+    if seatbelt::is_here() { Support::SEATBELT } else { Support::of(linux::kernel_abi()) }
 }
 
 /// Restricts this thread and every process that it starts from now on. This cannot be undone, so
@@ -62,6 +65,10 @@ pub fn restrict(policy: &Policy) -> Result<Support, Error> {
     let support = support();
     if !support.is_enough() {
         return Err(Error::Unsupported(support.abi));
+    }
+    if support == Support::SEATBELT {
+        // The door started this process with a profile.
+        return Ok(support);
     }
     let looked_up = if policy.readable.is_empty() { readable::paths(policy) } else { Vec::new() };
     let readable = if policy.readable.is_empty() { &looked_up } else { &policy.readable };

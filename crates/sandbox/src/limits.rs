@@ -3,10 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use ralph_base::linux;
-
-use crate::Descendants;
 use crate::linux::limit_processes;
+use crate::{Descendants, system};
 
 /// The most threads that a process has on average, where the kernel counts those too.
 const THREADS: u64 = 8;
@@ -25,7 +23,7 @@ impl Limits {
     /// the machine as a whole has that many, or uses that much.
     pub(crate) fn exceeded(&self, step: Descendants) -> Option<String> {
         let Self { processes, memory } = *self;
-        if processes > 0 && linux::threads() > processes {
+        if processes > 0 && system::threads() > processes {
             let count = step.living().len() as u64;
             if count > processes {
                 return Some(format!(
@@ -33,10 +31,10 @@ impl Limits {
                 ));
             }
         }
-        let (total, available) = linux::memory()?;
+        let (total, available) = system::memory()?;
         let most = (total as f64 * memory) as u64;
         if memory > 0.0 && total.saturating_sub(available) > most {
-            let used: u64 = step.living().iter().map(|one| linux::memory_of(one.pid)).sum();
+            let used: u64 = step.living().iter().map(|one| system::memory_of(one.pid)).sum();
             if used > most {
                 let [used, most] = [used, most].map(|kilobytes| kilobytes / 1024);
                 return Some(format!(
@@ -51,7 +49,7 @@ impl Limits {
     /// they can be ended faster than they multiply. The superuser has no such limit.
     pub(crate) fn apply(&self) {
         if self.processes > 0 {
-            limit_processes(linux::threads() + self.processes * THREADS);
+            limit_processes(system::threads() + self.processes * THREADS);
         }
     }
 }

@@ -1,64 +1,28 @@
 //! What only Linux has: Landlock, without which nothing can be restricted, and ways to keep processes.
+//! `elsewhere.rs` has the same functions for other systems.
 
-#[cfg(target_os = "linux")]
-pub(crate) use landlock_rules::{confine_signals, kernel_abi, restrict};
+#[cfg(all(target_os = "linux", not(ralph_portable)))]
+pub use here::{adopt_orphans, system};
+#[cfg(all(target_os = "linux", not(ralph_portable)))]
+pub(crate) use here::{
+    confine_signals, end_with_parent, kernel_abi, limit_processes, process_name, rename_process,
+    restrict,
+};
 
-/// Returns the version of the kernel's interface.
-#[cfg(not(target_os = "linux"))]
-pub(crate) fn kernel_abi() -> i32 {
-    0
-}
+#[cfg(not(all(target_os = "linux", not(ralph_portable))))]
+pub use elsewhere::{adopt_orphans, system};
+#[cfg(not(all(target_os = "linux", not(ralph_portable))))]
+pub(crate) use elsewhere::{
+    confine_signals, end_with_parent, kernel_abi, limit_processes, process_name, rename_process,
+    restrict,
+};
 
-#[cfg(not(target_os = "linux"))]
-pub(crate) fn restrict(_: &crate::Policy, _: &[std::path::PathBuf]) -> Result<(), String> {
-    Err("only Linux has a sandbox".to_owned())
-}
+#[cfg(not(all(target_os = "linux", not(ralph_portable))))]
+#[path = "elsewhere.rs"]
+mod elsewhere;
 
-/// Makes signals of this process and its descendants reach only them; returns whether they do.
-#[cfg(not(target_os = "linux"))]
-pub(crate) fn confine_signals() -> bool {
-    false
-}
-
-/// Makes this process the parent of orphaned descendants. On other systems, a daemon could escape.
-pub fn adopt_orphans() {
-    #[cfg(target_os = "linux")]
-    let _ = nix::sys::prctl::set_child_subreaper(true);
-}
-
-/// Has this process killed when its parent ends; does nothing on other systems.
-pub(crate) fn end_with_parent() {
-    #[cfg(target_os = "linux")]
-    let _ = nix::sys::prctl::set_pdeathsig(nix::sys::signal::Signal::SIGKILL);
-}
-
-/// Limits the processes of the user, as far as those start them that this process starts; does
-/// nothing on other systems.
-pub(crate) fn limit_processes(most: u64) {
-    #[cfg(target_os = "linux")]
-    {
-        use nix::sys::resource::{Resource::RLIMIT_NPROC, getrlimit, setrlimit};
-        if let Ok((soft, hard)) = getrlimit(RLIMIT_NPROC) {
-            let _ = setrlimit(RLIMIT_NPROC, soft.min(most), hard);
-        }
-    }
-    #[cfg(not(target_os = "linux"))]
-    let _ = most;
-}
-
-/// Renames this process for observers; does nothing on other systems.
-pub(crate) fn rename_process(name: &str) {
-    let _ = fs_err::write("/proc/self/comm", name);
-}
-
-/// Returns the name of a process; `None` on other systems.
-pub(crate) fn process_name(pid: u32) -> Option<String> {
-    let name = fs_err::read_to_string(format!("/proc/{pid}/comm")).ok()?;
-    Some(name.trim_end().to_owned())
-}
-
-#[cfg(target_os = "linux")]
-mod landlock_rules {
+#[cfg(all(target_os = "linux", not(ralph_portable)))]
+mod here {
     use std::os::fd::OwnedFd;
     use std::path::{Path, PathBuf};
 
@@ -67,8 +31,38 @@ mod landlock_rules {
         RulesetAttr, RulesetCreatedAttr, RulesetError, RulesetStatus, Scope, path_beneath_rules,
     };
     use nix::fcntl::{AT_FDCWD, OFlag, OpenHow, ResolveFlag, openat2};
+    use nix::sys::resource::Resource::RLIMIT_NPROC;
+    use nix::sys::resource::{getrlimit, setrlimit};
 
     use crate::Policy;
+
+    /// Makes this process the parent of orphaned descendants.
+    pub fn adopt_orphans() {
+        let _ = nix::sys::prctl::set_child_subreaper(true);
+    }
+
+    /// Has this process killed when its parent ends.
+    pub(crate) fn end_with_parent() {
+        let _ = nix::sys::prctl::set_pdeathsig(nix::sys::signal::Signal::SIGKILL);
+    }
+
+    /// Limits the processes of the user, as far as those start them that this process starts.
+    pub(crate) fn limit_processes(most: u64) {
+        if let Ok((soft, hard)) = getrlimit(RLIMIT_NPROC) {
+            let _ = setrlimit(RLIMIT_NPROC, soft.min(most), hard);
+        }
+    }
+
+    /// Renames this process for observers.
+    pub(crate) fn rename_process(name: &str) {
+        let _ = fs_err::write("/proc/self/comm", name);
+    }
+
+    /// Returns the name of a process.
+    pub(crate) fn process_name(pid: u32) -> Option<String> {
+        let name = fs_err::read_to_string(format!("/proc/{pid}/comm")).ok()?;
+        Some(name.trim_end().to_owned())
+    }
 
     /// Returns the version of the kernel's interface; 0 if there is none.
     pub(crate) fn kernel_abi() -> i32 {
@@ -114,5 +108,21 @@ mod landlock_rules {
         let flags = OFlag::O_PATH | OFlag::O_CLOEXEC;
         let how = OpenHow::new().flags(flags).resolve(ResolveFlag::RESOLVE_NO_SYMLINKS);
         openat2(AT_FDCWD, path, how).ok()
+    }
+
+    /// The processes of this machine, in `/proc`; orphans come to their keeper.
+    pub mod system {
+        pub use ralph_base::linux::{
+            Process, arguments, folder_of, is_at_work_in, memory, memory_of, processes, program,
+            threads, variables,
+        };
+
+        /// Returns those of these processes that are a keeper's although their parents do not say so.
+        pub(crate) fn left_by(_: i32, _: &[Process]) -> Vec<i32> {
+            Vec::new()
+        }
+
+        /// Remembers that these processes are a keeper's.
+        pub(crate) fn remember(_: i32, _: &[Process]) {}
     }
 }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use camino::{Utf8Path, Utf8PathBuf};
+use ralph_base::linux::IS_LINUX;
 use serde::{Deserialize, Serialize};
 
 use crate::found::{Found, shareable, without_user};
@@ -124,6 +125,10 @@ impl Policy {
     /// Returns the same policy with what can be read now, so that no program that is started with
     /// it has to look for that. What changes its name later is not readable by such programs.
     pub fn looked_up(&self) -> Self {
+        if !IS_LINUX {
+            // A profile names what is hidden.
+            return self.clone();
+        }
         // Where new files appear beside hidden ones, each start has to look.
         let grows = |path: &Utf8PathBuf| self.write.iter().any(|folder| path.starts_with(folder));
         if self.hide.iter().chain(&self.judged).any(grows) {

@@ -6,9 +6,11 @@
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
-use nix::sys::signal::{Signal, kill, killpg};
-use nix::unistd::{Pid, getpgrp};
-use ralph_base::linux::{self, Process};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use ralph_base::linux::Process;
+
+use crate::system;
 
 /// How often we check whether they are gone.
 const PULSE: Duration = Duration::from_millis(10);
@@ -37,8 +39,12 @@ impl Descendants {
     /// Returns those that are alive; empty if the system does not list processes.
     pub fn living(&self) -> Vec<Process> {
         let mut children: HashMap<i32, Vec<Process>> = HashMap::new();
-        for process in linux::processes().unwrap_or_default() {
-            children.entry(process.parent).or_default().push(process);
+        let all = system::processes().unwrap_or_default();
+        let left = system::left_by(self.root, &all);
+        for process in all {
+            let is_left = left.contains(&process.pid) && process.pid != self.root;
+            let parent = if is_left { self.root } else { process.parent };
+            children.entry(parent).or_default().push(process);
         }
         let mut found = children.remove(&self.root).unwrap_or_default();
         let mut next = 0;
@@ -48,15 +54,12 @@ impl Descendants {
             next += 1;
         }
         found.retain(|process| !process.is_dead);
+        system::remember(self.root, &found);
         found
     }
 
     /// Sends them a signal.
     pub fn send(&self, signal: Signal) {
-        if linux::processes().is_none() {
-            // Only the group is known; it includes us.
-            let _ = killpg(getpgrp(), signal);
-        }
         for process in self.living() {
             let _ = kill(Pid::from_raw(process.pid), signal);
         }
@@ -148,7 +151,7 @@ mod tests {
         let (lists, stopped) = (Cell::new(0), RefCell::new(HashSet::new()));
         let one = |pid: i32| {
             let is_stopped = stopped.borrow().contains(&pid);
-            Process { pid, parent: 1, is_dead: false, is_stopped, has_terminal: false }
+            Process { pid, parent: 1, started: 1, is_dead: false, is_stopped, has_terminal: false }
         };
         let living = || {
             lists.set(lists.get() + 1);

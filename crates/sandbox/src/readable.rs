@@ -13,8 +13,16 @@ use crate::Policy;
 use crate::found::holds_secret;
 use crate::policy::is_entry;
 
-/// Returns the paths to grant so that exactly what a policy does not hide can be read.
-pub(crate) fn paths(policy: &Policy) -> Vec<PathBuf> {
+/// What may be read and what not, without links. The longest path decides.
+pub(crate) struct Rules {
+    pub(crate) hidden: HashSet<PathBuf>,
+    /// Those of which the last name has a `*`, which stands for any text.
+    pub(crate) patterns: Vec<PathBuf>,
+    pub(crate) shown: HashSet<PathBuf>,
+}
+
+/// Returns what a policy hides and shows on this machine.
+pub(crate) fn rules(policy: &Policy) -> Rules {
     let mut known = HashMap::new();
     let mut resolved = |paths: &[Utf8PathBuf]| -> HashSet<PathBuf> {
         paths.iter().map(|path| real(path.as_ref(), &mut known)).collect()
@@ -35,6 +43,13 @@ pub(crate) fn paths(policy: &Policy) -> Vec<PathBuf> {
     let led_to: Vec<_> = hidden.iter().flat_map(|folder| led_to(folder)).collect();
     hidden.extend(led_to.into_iter().map(|(_, file)| file));
     shown.retain(|path| !hidden.contains(path));
+    Rules { hidden, patterns, shown }
+}
+
+/// Returns the paths to grant so that exactly what a policy does not hide can be read.
+pub(crate) fn paths(policy: &Policy) -> Vec<PathBuf> {
+    let Rules { hidden, patterns, shown } = rules(policy);
+    let fits = |path: &Path| patterns.iter().any(|pattern| is_entry(path, pattern));
     // In a folder that is readable anyway, a rule would only have its siblings listed.
     let is_hidden = |path: &Path| {
         let mut above = path.ancestors().skip(1);
@@ -80,7 +95,7 @@ fn led_to(folder: &Path) -> Vec<(PathBuf, PathBuf)> {
 
 /// Resolves symlinks as far as the path exists: rules apply to files, not to names. Results are
 /// cached in `known`, because hidden paths share most of their folders.
-fn real(path: &Path, known: &mut HashMap<PathBuf, PathBuf>) -> PathBuf {
+pub(crate) fn real(path: &Path, known: &mut HashMap<PathBuf, PathBuf>) -> PathBuf {
     if let Some(place) = known.get(path) {
         return place.clone();
     }

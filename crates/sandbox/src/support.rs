@@ -15,22 +15,32 @@ const SINCE: [(i32, &str); 5] = [
 /// What a kernel can enforce.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Support {
-    /// The version of the kernel's interface; 0 if there is none.
+    /// The name of the kernel's interface.
+    pub name: &'static str,
+    /// Its version; 0 if there is none.
     pub abi: i32,
     /// The operations that this kernel, unlike a newer one, cannot restrict.
     pub missing: Vec<&'static str>,
 }
 
 impl Support {
+    /// What macOS can enforce.
+    pub const SEATBELT: Self = Self { name: "Seatbelt", abi: 0, missing: Vec::new() };
+
     /// Returns what a kernel with this version can enforce.
     pub fn of(abi: i32) -> Self {
         let missing = SINCE.iter().filter(|(since, _)| abi < *since).map(|(_, what)| *what);
-        Self { abi, missing: missing.collect() }
+        Self { name: "Landlock", abi, missing: missing.collect() }
+    }
+
+    /// Returns its name and version.
+    pub fn in_words(&self) -> String {
+        if self.abi == 0 { self.name.to_owned() } else { format!("{} {}", self.name, self.abi) }
     }
 
     /// Returns whether the kernel enforces enough for a useful sandbox.
     pub fn is_enough(&self) -> bool {
-        self.abi >= LEAST_ABI
+        *self == Self::SEATBELT || self.abi >= LEAST_ABI
     }
 }
 

@@ -95,10 +95,10 @@ const SYSTEM: [&str; 6] = ["/usr", "/etc", "/bin", "/sbin", "/lib", "/boot"];
 pub fn in_words(config: &Config) -> String {
     let support = sandbox::support();
     match sandbox_of(config) {
-        Ok(Some(Support { abi, missing })) if missing.is_empty() => format!("on (Landlock {abi})"),
-        Ok(Some(Support { abi, missing })) => {
-            let missing = missing.join(", ");
-            format!("on (Landlock {abi}, which cannot restrict {missing})")
+        Ok(Some(found)) if found.missing.is_empty() => format!("on ({})", found.in_words()),
+        Ok(Some(found)) => {
+            let missing = found.missing.join(", ");
+            format!("on ({}, which cannot restrict {missing})", found.in_words())
         }
         _ if config.sandbox.mode == SandboxMode::Off => "off".to_owned(),
         _ => format!("not used: {}", sandbox::Error::Unsupported(support.abi)),
@@ -398,6 +398,16 @@ impl Doors {
         checks.map(Utf8PathBuf::as_path)
     }
 
+    /// Returns the user's home folder, if there is a sandbox.
+    pub(crate) fn home(&self) -> Option<&Utf8Path> {
+        self.basis.as_ref().map(|basis| basis.home.as_path())
+    }
+
+    /// Returns the folder of all copies of the project, where only the loop writes.
+    pub(crate) fn copies(&self) -> &Utf8Path {
+        self.state.ancestors().nth(2).unwrap_or(&self.state)
+    }
+
     /// Whether there is a sandbox.
     pub fn are_sandboxed(&self) -> bool {
         !self.policies.is_empty()
@@ -406,8 +416,7 @@ impl Doors {
     /// Creates the folders that may be written: rules only apply to existing folders.
     pub fn create_folders(&self) -> Result<(), Failure> {
         // The folder of all copies is closed to others, with everything in it.
-        let copies = self.state.ancestors().nth(2).unwrap_or(&self.state);
-        cache::make_private(copies)?;
+        cache::make_private(self.copies())?;
         fs_err::create_dir_all(&self.state)?;
         let (record, top) = &self.record;
         if let Some(records) = record.parent() {

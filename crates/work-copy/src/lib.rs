@@ -33,6 +33,7 @@ pub mod in_place;
 mod known;
 mod left_out;
 mod linked_back;
+pub mod probes;
 mod remove;
 mod repository;
 mod setup;
