@@ -28,7 +28,7 @@ use client::ClientOptions;
 use client::signals::Interrupts;
 use ralph_project::diagnosis::Diagnosis;
 use work_copy::doors::Doors;
-use work_copy::{Start, Workspace};
+use work_copy::{Start, Workspace, probes};
 
 /// The message of a commit that is only tried.
 const TRIED: &str = "chore: try the git hooks";
@@ -214,34 +214,24 @@ fn ask_agent(preflight: &Preflight) -> Result<Diagnosis, Failure> {
     })
 }
 
-/// Proves that the sandbox works: a write to the project from inside must fail.
+/// Proves that the sandbox works: what leads out of it must fail.
 fn try_to_escape(preflight: &Preflight) -> Result<Option<Diagnosis>, Failure> {
-    let (doors, state) = (&preflight.workspace.doors, preflight.project.own_state());
+    let doors = &preflight.workspace.doors;
     if !doors.are_sandboxed() || preflight.workspace.is_in_place {
         return Ok(None);
     }
-    doors.create_folders()?;
-    let target = state.root().with_file_name(format!(".ralph-escape-{}", std::process::id()));
-    let inside = doors.state.join("escape");
-    let script = "echo inside >\"$0\" && ! echo outside >\"$1\"";
-    let mut shell = doors.checks.command("sh");
-    shell.args(["-c", script, inside.as_str(), target.as_str()]);
-    let (end, said) = supervised::run(shell, b"", None, &|| false, None)?;
-    let has_escaped = target.exists();
-    for file in [target, inside] {
-        state::remove_if_there(file)?;
-    }
-    if has_escaped && !preflight.config.sandbox.write.is_empty() {
-        let text = "[sandbox] write lets attempts write to the project".to_owned();
+    let faults = probes::faults(doors, preflight.project.root())?;
+    if !faults.is_empty() && !preflight.config.sandbox.write.is_empty() {
+        let text = format!("[sandbox] write opens the sandbox: {}", faults.join(", "));
         return Ok(Some(Diagnosis::Note(text)));
     }
-    Ok(Some(if has_escaped || end != CheckEnd::Exited(Some(0)) {
+    Ok(Some(if faults.is_empty() {
+        Diagnosis::Good("sandbox tested: it refused every attempt to get out".to_owned())
+    } else {
         Diagnosis::Problem(format!(
             "the sandbox does not work here: {}; start with --sandbox off to do without it",
-            if has_escaped { "a write to the project got through" } else { said.trim() }
+            faults.join(", ")
         ))
-    } else {
-        Diagnosis::Good("sandbox tested: it refused a write to the project".to_owned())
     }))
 }
 

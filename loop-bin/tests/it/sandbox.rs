@@ -344,7 +344,7 @@ fn the_sandbox_command_uses_the_same_sandbox_and_works_in_the_copy() {
     stage.repo.scratch().file("home/.ssh/id", "x");
     stage.repo.scratch().file("home/.cargo/config.toml", "");
     let ran = run(&stage, &["doctor"]);
-    ran.says("sandbox tested: it refused a write to the project");
+    ran.says("sandbox tested: it refused every attempt to get out");
     let lines: Vec<&str> = ran.out.lines().filter(|line| line.contains("[sandbox] ")).collect();
     let [hides, shows] = lines[..] else { panic!("{lines:?}") };
     assert!(hides.contains("hides") && hides.contains("~/.ssh"), "{hides}");

@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 use camino::Utf8Path;
 use nix::unistd::{AccessFlags, access};
 use ralph_base::env::Env;
+use ralph_base::linux::IS_LINUX;
 use ralph_base::listing::named_files;
 use ralph_base::state::{self, Lock, RunDir, StateDir};
 use ralph_core::git::{Git, Repo};
 use ralph_core::plan::{Format, Plan};
-use ralph_project::config::{Config, Flag, Key, Mode};
+use ralph_project::config::{Config, Flag, Key, Mode, SandboxMode};
 use ralph_project::loop_progress::LoopProgress;
 use ralph_project::project::Project;
 use ralph_project::project_plan;
@@ -30,7 +31,7 @@ use client::ClientOptions;
 use ralph_project::diagnosis::Diagnosis;
 use work_copy::carry::lacking;
 use work_copy::in_place::ProtectedFiles;
-use work_copy::{Source, Workspace, cache, in_place, linked_by_environment};
+use work_copy::{Source, Workspace, cache, in_place, linked_by_environment, probes};
 
 /// The placeholder for the plan's name in a branch name.
 const PLAN_NAME: &str = "{plan}";
@@ -62,18 +63,12 @@ pub(crate) fn preflight(
         config.agent.command = client::with_files_of(&here::folder()?, &config.agent.command);
     }
     let repo = Repo::open(project.root())?;
-    let mut run_dir = run_dir(&repo)?;
-    if config.workspace.in_place
-        && (run_dir.root().is_symlink() || !run_dir.root().exists())
-        && let Some(outside) = cache::state_folder(env, &Source::of(&project, &repo)?.top)
-    {
-        // The path before the project's folder was moved.
-        let before = run_dir.root().read_link_utf8().ok();
-        let before = before.filter(|before| before.parent() == outside.parent());
-        let is_ours = !RunRecord::is_of_another(&run_dir)?;
-        run_dir = run_dir.outside(before.filter(|_| is_ours).unwrap_or(outside));
+    let run_dir = folder_of_run(env, &project, &repo, &config)?;
+    let mut workspace = Workspace::of(env, &project, &repo, &run_dir, &config)?;
+    if let Some(note) = without_sandbox(&workspace, &project, &mut config)? {
+        findings.push(note);
+        workspace = Workspace::of(env, &project, &repo, &run_dir, &config)?;
     }
-    let workspace = Workspace::of(env, &project, &repo, &run_dir, &config)?;
     let branch = branch_name(&config, plan.as_ref(), &project)?;
     let target = target_of_run(&run_dir, &workspace.source, branch)?;
     let plan = match plan {
@@ -104,6 +99,52 @@ pub(crate) fn preflight(
     };
     preflight.look_around(env, &repo, of_client)?;
     Ok(preflight)
+}
+
+/// The folder of the run's records; in place, it is outside of the git folder.
+fn folder_of_run(
+    env: &Env,
+    project: &Project,
+    repo: &Repo,
+    config: &Config,
+) -> Result<RunDir, Failure> {
+    let run_dir = run_dir(repo)?;
+    if config.workspace.in_place
+        && (run_dir.root().is_symlink() || !run_dir.root().exists())
+        && let Some(outside) = cache::state_folder(env, &Source::of(project, repo)?.top)
+    {
+        // The path before the project's folder was moved.
+        let before = run_dir.root().read_link_utf8().ok();
+        let before = before.filter(|before| before.parent() == outside.parent());
+        let is_ours = !RunRecord::is_of_another(&run_dir)?;
+        return Ok(run_dir.outside(before.filter(|_| is_ours).unwrap_or(outside)));
+    }
+    Ok(run_dir)
+}
+
+/// Does without a sandbox that does not do what it should, unless it is required. On Linux only
+/// `doctor` tries that: the kernel's rules are the same everywhere.
+fn without_sandbox(
+    workspace: &Workspace,
+    project: &Project,
+    config: &mut Config,
+) -> Result<Option<Diagnosis>, Failure> {
+    if IS_LINUX {
+        return Ok(None);
+    }
+    let faults = probes::faults(&workspace.doors, project.root())?.join(", ");
+    match config.sandbox.mode {
+        _ if faults.is_empty() => Ok(None),
+        SandboxMode::Require => Err(Failure::usage(format!(
+            "the sandbox does not work here: {faults}; start with --sandbox auto to do without it"
+        ))),
+        _ => {
+            config.sandbox.mode = SandboxMode::Off;
+            Ok(Some(Diagnosis::Note(format!(
+                "sandbox off, because it does not work here: {faults}"
+            ))))
+        }
+    }
 }
 
 /// Restores files before they are read that a killed run left: files between two commits, and settings

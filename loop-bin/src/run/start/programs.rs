@@ -7,10 +7,12 @@ use std::time::Duration;
 use camino::Utf8Path;
 use nix::unistd::geteuid;
 use ralph_base::env::Env;
+use ralph_base::linux::IS_MACOS;
 use ralph_base::supervised::{self, CheckEnd};
 use ralph_core::git::Repo;
 use ralph_core::plan::State;
 use ralph_project::checks::one_line;
+use ralph_project::client::Client;
 use ralph_project::config::{Config, Flag, Mode};
 use ralph_project::diagnosis::Diagnosis;
 use ralph_project::dialect::Dialect;
@@ -80,6 +82,12 @@ pub(super) fn look_for_programs(
                 .to_owned(),
         );
     }
+    if IS_MACOS
+        && Client::find(&preflight.config.agent.command).is_some()
+        && is_out_of_reach_of_the_keychain(env)
+    {
+        preflight.note(KEYCHAIN.to_owned());
+    }
     for wrong in broken(preflight.project.own_state(), preflight.project.root()) {
         preflight.note(wrong);
     }
@@ -95,6 +103,20 @@ pub(super) fn look_for_programs(
             }
         }
     }
+}
+
+/// What is said where the client will probably not find its login.
+const KEYCHAIN: &str = "the client keeps its login in the Keychain, which it cannot read over ssh or \
+                        from launchd; run `claude setup-token` and set CLAUDE_CODE_OAUTH_TOKEN";
+
+/// Whether this session was begun over ssh or by launchd, and no variable holds a key.
+fn is_out_of_reach_of_the_keychain(env: &Env) -> bool {
+    let keys = ["CLAUDE_CODE_OAUTH_TOKEN", "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"];
+    let service = env.get("XPC_SERVICE_NAME").unwrap_or_else(|| "0".to_owned());
+    // Terminals are applications.
+    let by_launchd = service != "0" && !service.starts_with("application.");
+    (env.get("SSH_CONNECTION").is_some() || by_launchd)
+        && keys.iter().all(|key| env.get(key).is_none())
 }
 
 /// Fallback agents, and agents that open stories name, that are not installed.
@@ -182,4 +204,24 @@ pub(crate) fn trouble_with(
     let is_path = missing.contains(['/', '.']);
     let place = if is_path { root.as_str() } else { "PATH" };
     Some(format!("the {who} `{missing}` was not found in {place}; install it, or {instead}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_keychain_is_out_of_reach_over_ssh_and_from_launchd_without_a_key() {
+        for (vars, expected) in [
+            (vec![], false),
+            (vec![("XPC_SERVICE_NAME", "0")], false),
+            (vec![("XPC_SERVICE_NAME", "application.com.example.terminal.1.2")], false),
+            (vec![("XPC_SERVICE_NAME", "com.example.nightly")], true),
+            (vec![("SSH_CONNECTION", "1 2 3 4")], true),
+            (vec![("SSH_CONNECTION", "1 2 3 4"), ("CLAUDE_CODE_OAUTH_TOKEN", "x")], false),
+        ] {
+            let env = Env::of(vars.clone());
+            assert_eq!(is_out_of_reach_of_the_keychain(&env), expected, "{vars:?}");
+        }
+    }
 }
