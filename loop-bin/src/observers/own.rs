@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use camino::{Utf8Path, Utf8PathBuf};
 use ralph_base::linux::own_program;
 use ralph_base::supervised;
+use ralph_project::config::Config;
 use ralph_project::diagnosis::Diagnosis;
 use ralph_project::project::Project;
 
@@ -31,7 +32,7 @@ const PULSE: Duration = Duration::from_millis(25);
 pub(super) struct Own;
 
 impl Observer for Own {
-    fn before(&self, project: &Project) -> Vec<Diagnosis> {
+    fn before(&self, project: &Project, _: &Config) -> Vec<Diagnosis> {
         let (programs, others) = programs_in(&project.own_state().observers());
         let used = |path| Diagnosis::Good(format!("{path} gets every event of a run"));
         let unused = |path| {
@@ -42,7 +43,7 @@ impl Observer for Own {
         programs.iter().map(used).chain(others.iter().map(unused)).collect()
     }
 
-    fn begin(&self, project: &Project, run: &str) -> Vec<Box<dyn Listener>> {
+    fn begin(&self, project: &Project, _: &Config, run: &str) -> Vec<Box<dyn Listener>> {
         let (programs, _) = programs_in(&project.own_state().observers());
         let start = |path: Utf8PathBuf| {
             let name = path.file_name().unwrap_or_default().to_owned();

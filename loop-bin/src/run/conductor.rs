@@ -30,10 +30,12 @@ const REPORT_SHARE: u32 = 10;
 pub(super) fn conduct(run: &mut Conductor, report: fn(&Conductor)) -> Finish {
     let under_way = |run: &Conductor| run.slots.iter().filter(|slot| slot.work.is_some()).count();
     let (mut is_due, mut next_report) = (false, Instant::now());
+    let mut last = wait::Moment::now();
     loop {
         if let Some(signal) = run.context.interrupts.signal() {
             run.end_with(Finish::Manual(signal));
         }
+        last = wait::look_for_sleep(run, &last);
         if let Err(failure) = settle::give_turns(run).and_then(|()| hand_out(run)) {
             run.fail(&failure);
         }

@@ -4,16 +4,17 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
+use ralph_project::config::Config;
 use ralph_project::diagnosis::Diagnosis;
 use ralph_project::project::Project;
 
 /// Something that wants to hear of each event.
 pub(crate) trait Observer: Debug + Sync {
     /// What there is to say about it before the first story.
-    fn before(&self, project: &Project) -> Vec<Diagnosis>;
+    fn before(&self, project: &Project, config: &Config) -> Vec<Diagnosis>;
 
     /// Begins to listen to a run of this name.
-    fn begin(&self, project: &Project, run: &str) -> Vec<Box<dyn Listener>>;
+    fn begin(&self, project: &Project, config: &Config, run: &str) -> Vec<Box<dyn Listener>>;
 }
 
 /// An observer while a run lasts. Whatever it does, it never holds the run up.

@@ -1,7 +1,7 @@
 //! What happens at a usage limit, where another agent takes over or the run waits, and after a lifecycle script
 //! asks the loop to try again later.
 
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -55,6 +55,9 @@ pub(super) fn for_service(run: &mut Conductor, trouble: &Trouble) {
     begin(run, why, length, reset);
 }
 
+/// The shortest sleep that is worth a word.
+const LEAST_SLEEP: Duration = Duration::from_secs(30);
+
 /// The pause after an iteration that a script skipped.
 const AFTER_SKIP: Duration = Duration::from_secs(1);
 
@@ -94,6 +97,41 @@ fn begin(run: &mut Conductor, why: &str, pause: Duration, reset: Option<i64>) {
     run.waiting = Some(Waiting { why: why.to_owned(), begun, until: begun + pause, reset });
 }
 
+/// A moment by the clock that stands still while the machine sleeps, and by the one that does not.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Moment {
+    awake: Instant,
+    clock: SystemTime,
+}
+
+impl Moment {
+    pub(super) fn now() -> Self {
+        Self { awake: Instant::now(), clock: SystemTime::now() }
+    }
+
+    /// How long the machine slept between then and now.
+    fn slept(&self, now: &Self) -> Duration {
+        let passed = now.clock.duration_since(self.clock).unwrap_or_default();
+        passed.saturating_sub(now.awake.duration_since(self.awake))
+    }
+}
+
+/// Notes that the machine has slept since the last look: a pause went on meanwhile, and limits of time
+/// did not.
+pub(super) fn look_for_sleep(run: &mut Conductor, last: &Moment) -> Moment {
+    let now = Moment::now();
+    let slept = last.slept(&now);
+    if slept >= LEAST_SLEEP {
+        let why = "the machine slept, or its clock was set".to_owned();
+        run.view.warn(format!("{why}: {}", in_words(slept)));
+        run.note(&Event::Waited { why, seconds: slept.as_secs_f64() });
+        if let Some(waiting) = &mut run.waiting {
+            waiting.until = waiting.until.checked_sub(slept).unwrap_or(now.awake);
+        }
+    }
+    now
+}
+
 /// Ends a pause that is over. `ralph-loop stop` ends both the pause and the run.
 pub(super) fn look_at_clock(run: &mut Conductor) {
     let Some(waiting) = &run.waiting else { return };
@@ -115,4 +153,22 @@ pub(super) fn end(run: &mut Conductor) {
     run.note(&Event::Waited { why, seconds: begun.elapsed().as_secs_f64() });
     run.record.pause = None;
     run.save();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sleep_is_what_only_the_clock_has_seen() {
+        let begun = Moment::now();
+        let after = |awake: u64, clock: u64| Moment {
+            awake: begun.awake + Duration::from_secs(awake),
+            clock: begun.clock + Duration::from_secs(clock),
+        };
+        assert_eq!(begun.slept(&after(5, 3605)), Duration::from_secs(3600));
+        assert_eq!(begun.slept(&after(60, 60)), Duration::ZERO);
+        // The clock was set back.
+        assert_eq!(after(0, 100).slept(&after(10, 0)), Duration::ZERO);
+    }
 }

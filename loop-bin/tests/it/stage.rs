@@ -83,6 +83,8 @@ impl Stage {
         // Most of these checks fail before the first story.
         command.env("RALPH_AGENT", &self.agent).env("RALPH_BASELINE", "skip");
         command.env("AGENT_NOTES", self.notes.root()).env("RALPH_SANDBOX_WRITE", writable);
+        // It is asked for where it is tested.
+        command.env("RALPH_KEEP_AWAKE", "false");
         // Where tests run as root, its agents may skip permissions all the same.
         command.env("RALPH_LOOP", LOOP).env("CLAUDECODE", "1").env("IS_SANDBOX", "1");
         command

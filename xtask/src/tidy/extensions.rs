@@ -83,6 +83,13 @@ pub(crate) const EXTENSIONS: &[Extension] = &[
         &[(TABLE, "mod stories;"), (TABLE, "stories::COMMAND,")],
     ),
     of(
+        "loop-bin/src/observers/awake.rs",
+        &[
+            ("loop-bin/src/observers/mod.rs", "mod awake;"),
+            ("loop-bin/src/observers/mod.rs", "&awake::Awake,"),
+        ],
+    ),
+    of(
         "loop-bin/src/observers/own.rs",
         &[
             ("loop-bin/src/observers/mod.rs", "mod own;"),

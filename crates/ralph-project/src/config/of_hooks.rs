@@ -28,6 +28,8 @@ pub(super) struct OfHooks {
     workspace: IgnoredAny,
     sandbox: IgnoredAny,
     commit: IgnoredAny,
+    #[serde(rename = "run")]
+    machine: IgnoredAny,
     finish: IgnoredAny,
     notify: IgnoredAny,
 }

@@ -278,6 +278,12 @@ tables! {
         weakened: Weakened, Choice, "RALPH_TESTS_WEAKENED", "";
     }
 
+    /// The table `[run]`: the machine on which a run goes on.
+    Machine "run" {
+        /// Keep the machine from falling asleep during a run, where `caffeinate` or `systemd-inhibit` can.
+        keep_awake: bool = true, Switch, "RALPH_KEEP_AWAKE", "";
+    }
+
     /// The table `[finish]`: what follows a run.
     Finish "finish" {
         /// Push the branch and open a pull request when a run that landed stories ends; the same as
@@ -388,6 +394,7 @@ pub fn keys() -> impl Iterator<Item = &'static Key> {
         WorkspaceSettings::KEYS,
         SandboxSettings::KEYS,
         CommitSettings::KEYS,
+        Machine::KEYS,
         Finish::KEYS,
         Notify::KEYS,
     ];
@@ -417,6 +424,9 @@ pub struct Config {
     pub workspace: WorkspaceSettings,
     pub sandbox: SandboxSettings,
     pub commit: CommitSettings,
+    /// The table `[run]`.
+    #[serde(rename = "run")]
+    pub machine: Machine,
     pub finish: Finish,
     pub notify: Notify,
 }

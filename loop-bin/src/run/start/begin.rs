@@ -215,7 +215,7 @@ pub(crate) fn start(env: &Env, preflight: Preflight) -> Result<Conductor, Failur
     }
     let run = in_task::run_of_task(env).unwrap_or_else(run_name);
     history.follow(&run);
-    let audience = extensions.audience(&project, &run);
+    let audience = extensions.audience(&project, &config, &run);
     let context = Context {
         echo: echo(&config, Audience::clone(&audience)),
         seeks_checks: config.verify.commands.is_empty() && !is_set(&project, env, &flags),

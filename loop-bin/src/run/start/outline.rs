@@ -93,7 +93,9 @@ impl Preflight {
         let of = |verifier: &&dyn Verifier| verifier.before(project, config, plan.as_ref(), path);
         let found = extensions.verifiers.iter().map(of);
         let mut found = found.collect::<Result<Vec<_>, _>>()?.concat();
-        found.extend(extensions.observers.iter().flat_map(|observer| observer.before(project)));
+        found.extend(
+            extensions.observers.iter().flat_map(|observer| observer.before(project, config)),
+        );
         Ok(found)
     }
 

@@ -24,8 +24,9 @@ pub(crate) struct Extensions {
 
 impl Extensions {
     /// Begins to observe a run.
-    pub(super) fn audience(&self, project: &Project, run: &str) -> Audience {
-        Audience::new(self.observers.iter().flat_map(|one| one.begin(project, run)).collect())
+    pub(super) fn audience(&self, project: &Project, config: &Config, run: &str) -> Audience {
+        let begun = self.observers.iter().flat_map(|one| one.begin(project, config, run));
+        Audience::new(begun.collect())
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::stage::{ONE, Stage, TWO, is_alive, until};
+use crate::stage::{ONE, Stage, TWO, executable, is_alive, until};
 
 fn with_observer(plan: &str, text: &str) -> Stage {
     let stage = Stage::new("works", plan);
@@ -70,4 +70,24 @@ fn an_observer_ends_with_a_killed_loop() {
     stage.killed_when(&args, "it runs", || !stage.read("pid").trim().is_empty());
     let pid = stage.read("pid").trim().to_owned();
     until("it is gone", || !is_alive(&pid));
+}
+
+#[test]
+fn the_machine_is_kept_awake_while_a_run_lasts() {
+    let stage = Stage::new("works", ONE);
+    let script = "#!/bin/sh\necho \"$@\" >\"$AGENT_NOTES/asked\"\necho $$ >\"$AGENT_NOTES/pid\"\nexec sleep 300\n";
+    executable(&stage.note_path("caffeinate"), script);
+    let path = format!("{}:/usr/bin:/bin", stage.notes.root());
+    let vars = [("PATH", path.as_str()), ("RALPH_KEEP_AWAKE", "true")];
+    let pid = || stage.note("pid").trim().to_owned();
+    stage
+        .run_env(&vars, &["doctor", "--no-checks"])
+        .says("this machine stays awake during a run (caffeinate)");
+    assert!(pid().is_empty());
+    stage.run_env(&vars, &["--verify", "true"]).ended(0);
+    assert!(stage.note("asked").starts_with("-i -w "), "{}", stage.note("asked"));
+    until("it is gone", || !is_alive(&pid()));
+    fs_err::remove_file(stage.note_path("pid")).unwrap();
+    stage.run_env(&[vars[0]], &["--verify", "true"]).ended(0);
+    assert!(pid().is_empty());
 }
