@@ -2,7 +2,7 @@
 
 use camino::{Utf8Path, Utf8PathBuf};
 use ralph_base::env::Env;
-use ralph_base::state;
+use ralph_base::{names, state};
 use ralph_core::plan::{FindError, Format, Plan, State, Story, Warning};
 use ralph_project::config::{Config, Flag};
 use ralph_project::project::Project;
@@ -77,7 +77,19 @@ pub(crate) fn story_lines(plan: &Plan) -> Vec<String> {
 
 /// The project's plan.
 pub(crate) fn plan(project: &Project, env: &Env, config: &Config) -> Result<Plan, FindError> {
-    project_plan::find(project, env, config, &folder().unwrap_or_default())
+    let here = folder().unwrap_or_default();
+    let mut config = config.clone();
+    let named = [&here, project.root()].map(|folder: &Utf8Path| folder.join(&config.run.plan));
+    // Git knows a file by its name on disk alone.
+    if !config.run.plan.is_empty()
+        && let Some(path) = named.iter().find(|path| path.exists())
+    {
+        let on_disk = names::as_on_disk(path);
+        if on_disk != *path {
+            config.run.plan = on_disk.into_string();
+        }
+    }
+    project_plan::find(project, env, &config, &here)
 }
 
 /// The branch that a JSON plan names.

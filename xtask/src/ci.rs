@@ -18,9 +18,6 @@ const TASKS: [&str; 9] = [
     "e2e --smoke --agent codex,copilot --binaries target/dist",
 ];
 
-/// The packages of which code is different on other systems than Linux.
-const PORTABLE: [&str; 5] = ["ralph-loop-base", "sandbox", "client", "work-copy", "board"];
-
 /// Runs every check.
 pub(crate) fn run() -> Result<()> {
     run::cargo("fmt --all --check")?;
@@ -39,18 +36,8 @@ pub(crate) fn run() -> Result<()> {
     test.args(["test", "--workspace", "--features", "slow-tests"]);
     test.env("RALPH_INTERNAL__REQUIRE_MOUNTS", "1").env("RALPH_INTERNAL__REQUIRE_GH", "1");
     run::run(&mut test)?;
-    portable()?;
     static_binaries()?;
     TASKS.into_iter().try_for_each(task)
-}
-
-/// Tests, in a build as for another Unix, what is different there: without `/proc`, Landlock and the
-/// subreaper. Only packages of ours are built anew, because only they get the flag.
-fn portable() -> Result<()> {
-    let wrapper = run::root().join("xtask/packaging/portable.sh");
-    let mut test = run::command("cargo");
-    test.args(["test", "--tests"]).args(PORTABLE.map(|name| format!("--package={name}")));
-    run::run(test.env("RUSTC_WORKSPACE_WRAPPER", wrapper))
 }
 
 /// Checks that the binaries are static: a dynamic loader would make every hook slower, unnoticed.

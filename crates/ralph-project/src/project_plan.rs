@@ -16,7 +16,6 @@ use camino::{Utf8DirEntry, Utf8Path, Utf8PathBuf};
 use crate::config::Config;
 use crate::project::Project;
 use ralph_base::env::Env;
-use ralph_base::names;
 use ralph_base::state::{LoopDir, TASK_MASTER};
 use ralph_core::plan::{self, FindError, Plan};
 
@@ -130,8 +129,7 @@ pub fn to_write(project: &Project, config: &Config, from: &Utf8Path) -> Utf8Path
 fn places(project: &Project, env: &Env, config: &Config, from: &Utf8Path) -> Vec<Vec<Utf8PathBuf>> {
     let (root, state) = (project.root(), project.own_state());
     if !config.run.plan.is_empty() {
-        let named = |folder: &Utf8Path| vec![names::as_on_disk(&folder.join(&config.run.plan))];
-        let mut places = vec![named(from), named(root)];
+        let mut places = vec![vec![from.join(&config.run.plan)], vec![root.join(&config.run.plan)]];
         places.dedup();
         return places;
     }

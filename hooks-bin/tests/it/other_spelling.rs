@@ -37,7 +37,7 @@ fn twelve_other_spellings_of_protected_paths_are_refused() {
             "session_id": "s1", "cwd": scratch.path("disk/app"), "hook_event_name": "PreToolUse",
             "permission_mode": "bypassPermissions", "tool_name": tool, "tool_input": input,
         });
-        scratch.file(&format!("payload-{number}"), &payload.to_string());
+        scratch.file(&format!("payload-{number}"), payload.to_string());
         script += &format!("\"$HOOK\" <\"$at/payload-{number}\" >\"$at/answer-{number}\"\n");
     }
     let Some(words) = on_a_disk_that_ignores_case(&script) else { return };

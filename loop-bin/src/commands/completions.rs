@@ -18,8 +18,8 @@ pub(super) const COMMAND: Subcommand = Subcommand {
 /// Print a script that completes commands and flags in your shell
 #[derive(Debug, Args)]
 #[command(after_help = "\
-bash:  echo 'source <(ralph-loop completions bash)' >> ~/.bashrc
 zsh:   echo 'source <(ralph-loop completions zsh)' >> ~/.zshrc
+bash:  echo 'source <(ralph-loop completions bash)' >> ~/.bashrc
 fish:  ralph-loop completions fish > ~/.config/fish/completions/ralph-loop.fish")]
 pub(crate) struct Completions {
     /// The shell
