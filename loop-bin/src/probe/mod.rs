@@ -150,8 +150,11 @@ fn remembered(env: &Env, config: &Config, client: &Client<'_>, version: &str) ->
     serde_json::from_slice(&state::read_if_there(&path).ok()??).ok()
 }
 
-/// Without a cache folder, the next run probes again.
+/// Without a cache folder, or if the client never asked the model, the next run probes again.
 fn remember(env: &Env, config: &Config, probe: &Probe) {
+    if !probe.is_known {
+        return;
+    }
     let Some(path) = memory(env, config, &probe.agent, &probe.version) else { return };
     if let (Some(folder), Ok(text)) = (path.parent(), serde_json::to_vec(probe)) {
         let _ = fs_err::create_dir_all(folder).and_then(|()| state::replace(&path, &text));

@@ -31,11 +31,14 @@ fn subcommands(help: &str) -> impl Iterator<Item = &str> {
         .filter(|name| *name != "help")
 }
 
-/// Takes out of the program's help the flags that are settings, which another page lists.
+/// Takes out of the program's help the flags that are settings, which another page lists. What follows
+/// them (exit codes, examples) and the list of subcommands are also said elsewhere.
 fn without_settings(help: &str) -> (String, &str) {
     let (before, rest) = help.split_once("\nRun and plan:\n").unwrap();
-    let (settings, after) = rest.split_once("\nExit codes:\n").unwrap();
-    (format!("{before}\nExit codes:\n{after}"), settings)
+    let (settings, _) = rest.split_once("\nExit codes:\n").unwrap();
+    let (usage, rest) = before.split_once("\nCommands:\n").unwrap();
+    let (_, arguments) = rest.split_once("\nArguments:\n").unwrap();
+    (format!("{usage}\nArguments:\n{arguments}"), settings)
 }
 
 fn page() -> String {
@@ -43,7 +46,8 @@ fn page() -> String {
                     from the program's help; `RALPH_INTERNAL__UPDATE_DOCS=1 cargo test -p ralph-loop` \
                     updates it.\nEvery command also takes `-h` and `-v`.\nThe flags of a run are its \
                     settings: [configuration](configuration.md#keys) lists each with its key, its \
-                    variable and its default, and so does `ralph-loop --help`.\n"
+                    variable and its default, and so does `ralph-loop --help`.\n[How it ends](loop.md#how-it-ends) \
+                    lists the exit codes.\n"
         .to_owned();
     let mut section = |title: &str, text: &str| {
         let text: Vec<&str> = text.lines().map(str::trim_end).collect();
