@@ -118,6 +118,8 @@ impl Stage {
     /// Returns the environment that the client passes to its hooks.
     fn vars(&self) -> Vec<(String, String)> {
         let mut vars = self.repo.isolation();
+        // Where no setting is set, as usual, the hooks need not read the variables' types.
+        vars.retain(|(name, _)| name != "RALPH_PROBE");
         vars.push(("CLAUDE_PROJECT_DIR".into(), self.repo.root().to_string()));
         vars.push(("CLAUDECODE".into(), "1".into()));
         vars
