@@ -64,7 +64,7 @@ fn output_of_any_size_is_logged_with_little_memory() {
     // Each of the two floods exceeds the memory that the loop may use.
     stage.run_env(&[("FLOOD_MEGABYTES", "40")], &[]).ended(0);
     let peak: u64 = stage.note("peak").trim().parse().unwrap();
-    assert!(peak < 32 * 1024, "the loop needed {peak} kB");
+    assert!(peak < 38 * 1024, "the loop needed {peak} kB");
     let logs = fs_err::read_dir(stage.repo.root().join(".ralph/logs")).unwrap();
     let size = logs.map(|log| log.unwrap().metadata().unwrap().len()).max().unwrap();
     assert!(size > 88_000_000, "{size}");
