@@ -69,7 +69,7 @@ pub struct ClientOptions {
     takes_budget: bool,
     /// Why no hooks guard the agent, if none do.
     pub unguarded: Option<String>,
-    /// What a probe found, if one was made.
+    /// Which promises do not hold with the agent, if a probe found that.
     pub probed: Option<String>,
     /// The version that the agent reports; empty if it reports none.
     pub version: String,

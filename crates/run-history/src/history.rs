@@ -104,7 +104,8 @@ impl RunHistory {
             return self.sessions.take(record);
         }
         let Some(run) = self.run_of(record).and_then(|at| self.runs.get_mut(at)) else { return };
-        if let Event::LoopStarted { mode, plan, branch, unguarded, sandbox } = &record.event {
+        if let Event::LoopStarted { mode, plan, branch, unguarded, sandbox, probed } = &record.event
+        {
             run.finish = None;
             let name = || plan_name(&self.root, Utf8Path::new(plan));
             run.plan_name = record.plan_name.clone().unwrap_or_else(name);
@@ -114,6 +115,9 @@ impl RunHistory {
             run.sandbox.clone_from(sandbox);
             if let Some(why) = unguarded {
                 run.note(NoteKind::Change, "", &format!("unguarded: {why}"), StoryKey::default());
+            }
+            if let Some(what) = probed {
+                run.note(NoteKind::Change, "", what, StoryKey::default());
             }
             if let Some(why) = sandbox.as_ref().filter(|sandbox| !sandbox.starts_with("on")) {
                 let text = format!("sandbox {why}");

@@ -99,8 +99,11 @@ pub(crate) fn at_start(env: &Env, config: &Config, options: &mut ClientOptions) 
         return vec![ClientOptions::without_hooks(&words, config)];
     }
     let is_well = probe.is_known && probe.broken(lacks).next().is_none();
+    if is_well {
+        return vec![Diagnosis::Good(words)];
+    }
     options.probed = Some(words.clone());
-    vec![if is_well { Diagnosis::Good(words) } else { worded(words) }]
+    vec![worded(words)]
 }
 
 /// What a probe of this version has found earlier, for `doctor`.

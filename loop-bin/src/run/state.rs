@@ -344,6 +344,7 @@ impl Conductor {
             branch: self.board.branch.clone(),
             unguarded: self.context.options.unguarded.clone(),
             sandbox: Some(in_sandbox.to_owned()),
+            probed: self.context.options.probed.clone(),
         });
     }
 

@@ -141,6 +141,13 @@ fn a_version_is_probed_once_before_the_first_story() {
     let text = fs_err::read_to_string(&files[0]).unwrap();
     let before = r#"["guard",{"Held":"git push was refused"}]"#;
     assert!(text.contains(before), "{text}");
+    let tokens = regex::Regex::new(r#"\["tokens",\{"Held":"[^"]*"\}\]"#).unwrap();
+    let broken = tokens.replace(&text, r#"["tokens",{"Broken":"none were counted"}]"#);
+    assert_ne!(broken, text);
+    fs_err::write(&files[0], &*broken).unwrap();
+    let lacking = "these promises do not hold: tokens (none were counted)";
+    run(&stage, &["--max-iterations", "1"]).says(lacking);
+    run(&stage, &["status"]).says(lacking);
     fs_err::write(&files[0], text.replace(before, r#"["guard",{"Broken":"as it was found"}]"#))
         .unwrap();
     let again = run(&stage, &["--max-iterations", "1"]);

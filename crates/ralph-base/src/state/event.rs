@@ -109,6 +109,9 @@ pub enum Event {
         /// Whether attempts run in the sandbox: `on` and details, or why not.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         sandbox: Option<String>,
+        /// Which promises do not hold with the agent, if a probe found that.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        probed: Option<String>,
     },
     /// The estimate for the run, based on `based_on` earlier stories.
     Forecast {

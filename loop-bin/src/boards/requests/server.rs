@@ -106,6 +106,7 @@ impl Requests<'_> {
                 branch: self.target.clone(),
                 unguarded: None,
                 sandbox: None,
+                probed: None,
             },
         )
     }
