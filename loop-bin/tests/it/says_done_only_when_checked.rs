@@ -211,7 +211,11 @@ fn an_agent_that_fails_at_once_blocks_no_story() {
 fn a_failed_signature_ends_the_run_and_keeps_the_work() {
     let stage = Stage::new("works", THREE);
     stage.repo.git(["config", "commit.gpgsign", "true"]);
-    stage.repo.git(["config", "gpg.program", "false"]);
+    // It signs when that is tried before the first story, and never again.
+    let signs_once = "#!/bin/sh\ncat >/dev/null; [ -e \"$0.used\" ] && exit 1; touch \"$0.used\"\n\
+                      echo '[GNUPG:] SIG_CREATED ' >&2; echo signature";
+    let program = stage.repo.scratch().script("signs", signs_once);
+    stage.repo.git(["config", "gpg.program", program.as_str()]);
     let ran = stage.run(&[]);
     ran.ended(1).says("git cannot create the commit").says("user.signingkey");
     ran.says("ralph-loop attempts US-001/1").says("0 stories landed in 1 iteration");
