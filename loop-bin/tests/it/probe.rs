@@ -85,11 +85,9 @@ fn is_found(agent: &str, way: &str) {
     let stage = stage(agent, way);
     let ran = run(&stage, &["doctor", "--probe", "--agent", agent]);
     assert_eq!(ran.code, Some(1), "{way}: {}", ran.out);
-    assert!(
-        ran.out.contains("PROBLEM  hooks") && ran.out.contains("PROBLEM  guard"),
-        "{way}: {}",
-        ran.out
-    );
+    // The loop itself may be quicker than the forbidden command, so that nothing is known of the guard.
+    let is_found = ran.out.contains("PROBLEM  hooks") && !ran.out.contains("ok       guard");
+    assert!(is_found, "{way}: {}", ran.out);
     let started = run(&stage, &["--agent", agent]);
     started.ended(1).says("probed: these promises do not hold: hooks").says("--unguarded");
 }

@@ -160,7 +160,10 @@ impl Server {
     /// Pushes a branch; returns false if it has moved on the server since it was fetched.
     pub(crate) fn push(&self, branch: &str) -> Result<bool, Failure> {
         let spec = format!("refs/heads/{branch}");
-        push_notes(&self.git, "origin")?;
+        // A server may take branches only; the next push sends all receipts again.
+        if let Err(error) = push_notes(&self.git, "origin") {
+            log::warn!("the receipts were not pushed: {error}");
+        }
         match self.git.run(&["push", "--quiet", "origin", &spec]) {
             Err(GitError::Failed { stderr, .. }) if has_moved(&stderr) => Ok(false),
             pushed => Ok(pushed.map(|_| true)?),

@@ -137,7 +137,7 @@ fn a_missing_login_and_failed_checks_on_the_forge_are_reported() {
     assert_eq!(asked(), before + 1);
     std::fs::write(stage.note_path("checks"), "SUCCESS").unwrap();
     stories(&stage, &["--agent", TRIES]).ended(75);
-    stage.run(&["status"]).says("1 in pull requests, 0 open; nothing needs you");
+    stage.run(&["status"]).says("1 in pull requests, 0 open; review 1 story");
 }
 
 #[test]
