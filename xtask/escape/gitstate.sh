@@ -11,5 +11,5 @@ show .ralph/config.toml .ralph/hooks/*
 stat -c '.ralph is a %F' .ralph
 # No git here: its settings may be the agent's.
 { sed -n 's/^\([0-9a-f]\{40\}\) /\1 /p' .git/packed-refs 2>/dev/null; (cd .git && find refs -type f -exec sh -c 'echo "$(cat "$1") $1"' - {} \;); } |
-    grep -v -e ' refs/ralph/' -e ' refs/heads/main$' -e ' refs/heads/ralph/' | sort -k2 -u
+    grep -v -e ' refs/ralph/' -e ' refs/notes/ralph$' -e ' refs/heads/main$' -e ' refs/heads/ralph/' | sort -k2 -u
 cat .git/logs/refs/stash 2>/dev/null | sed 's/ .*\t/ /'

@@ -171,7 +171,9 @@ fn own(stage: &Stage) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     let refs = stage.repo.git(["for-each-ref", "--format=%(refname) %(objectname)"]);
     for (name, id) in refs.lines().filter_map(|line| line.split_once(' ')) {
-        let is_loops = ["refs/ralph/", "refs/heads/ralph/"].iter().any(|own| name.starts_with(own));
+        let is_loops = ["refs/ralph/", "refs/heads/ralph/", "refs/notes/ralph"]
+            .iter()
+            .any(|own| name.starts_with(own));
         // In place, the agent's branches are created in the project.
         let is_agents = name.starts_with("refs/heads/side-") && !stage.options.is_empty();
         if !is_loops && !is_agents && name != "refs/heads/main" {
