@@ -53,9 +53,7 @@ pub(crate) fn doctor(env: &Env, config: &Config, is_markdown: bool) -> Result<Ex
         return Err(Failure::because(why));
     };
     let probe = probe(env, config, &client, version)?;
-    if probe.is_known {
-        remember(env, config, &probe);
-    }
+    remember(env, config, &probe);
     let dialect = client.dialect;
     if is_markdown {
         say(probe.row(dialect.lacks));
@@ -71,8 +69,7 @@ pub(crate) fn doctor(env: &Env, config: &Config, is_markdown: bool) -> Result<Ex
             say(format!("{mark}  {name:24} {text}"));
         }
     }
-    let is_well = probe.is_known && probe.broken(dialect.lacks).next().is_none();
-    Ok(if is_well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if probe.is_well(dialect.lacks) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// Probes the agent of a run before its first story, unless this machine has done so; an agent that is not guarded is
@@ -98,8 +95,7 @@ pub(crate) fn at_start(env: &Env, config: &Config, options: &mut ClientOptions) 
         options.unguarded = Some(words.clone());
         return vec![ClientOptions::without_hooks(&words, config)];
     }
-    let is_well = probe.is_known && probe.broken(lacks).next().is_none();
-    if is_well {
+    if probe.is_well(lacks) {
         return vec![Diagnosis::Good(words)];
     }
     options.probed = Some(words.clone());
@@ -117,9 +113,8 @@ pub(crate) fn found_before(env: &Env, config: &Config) -> Option<Diagnosis> {
             "{name} {version}, not probed; try `doctor --probe`"
         )));
     };
-    let is_well = probe.is_known && probe.broken(lacks).next().is_none();
     let words = probe.in_words(lacks);
-    Some(if is_well { Diagnosis::Good(words) } else { Diagnosis::Note(words) })
+    Some(if probe.is_well(lacks) { Diagnosis::Good(words) } else { Diagnosis::Note(words) })
 }
 
 /// The client of a command line, and its version.
@@ -232,6 +227,10 @@ impl Probe {
             }
             _ => None,
         })
+    }
+
+    fn is_well(&self, lacks: &'static [&'static str]) -> bool {
+        self.is_known && self.broken(lacks).next().is_none()
     }
 
     fn in_words(&self, lacks: &'static [&'static str]) -> String {

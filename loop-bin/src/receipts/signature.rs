@@ -112,7 +112,7 @@ impl Envelope {
             scratch.0.join("receipt.sig"),
         );
         let (is_done, said) = if is_ssh {
-            let (key, is_public) = ssh_key(git, &set_up, &scratch)?;
+            let (key, is_public) = ssh_key(git, &scratch)?;
             let how = ["-Y", "sign", "-n", NAMESPACE, "-f", key.as_str()];
             let agent: &[&str] = if is_public { &["-U"] } else { &[] };
             set_up.run(&[&how, agent, &[text.as_str()]].concat(), b"")?
@@ -162,18 +162,13 @@ impl Envelope {
 }
 
 /// The file with the key, and whether it has only the public part, so that an agent must sign.
-fn ssh_key(
-    git: &Git,
-    set_up: &SetUp<'_>,
-    scratch: &Scratch,
-) -> Result<(Utf8PathBuf, bool), Failure> {
+fn ssh_key(git: &Git, scratch: &Scratch) -> Result<(Utf8PathBuf, bool), Failure> {
     let by_command = || {
         let command = setting(git, "gpg.ssh.defaultKeyCommand")?;
         let shell = SetUp { git, is_ssh: true, program: "sh".to_owned() };
         let (_, said) = shell.run(&["-c", &command], b"").ok()?;
         Some(said.lines().next()?.to_owned())
     };
-    let _ = set_up;
     let key = setting(git, "user.signingkey").or_else(by_command);
     let key = key.ok_or_else(|| Failure::because("user.signingkey is not set"))?;
     let literal = key.strip_prefix("key::").or_else(|| key.starts_with("ssh-").then_some(&*key));

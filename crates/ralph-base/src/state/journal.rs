@@ -25,7 +25,7 @@ pub struct Journal {
     echo: Option<Echo>,
 }
 
-/// What is told of each line.
+/// A function that is called with each line of a journal.
 #[derive(Clone)]
 pub struct Echo(Arc<Tell>);
 
