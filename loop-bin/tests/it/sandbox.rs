@@ -211,21 +211,29 @@ fn credentials_and_their_variables_are_out_of_reach() {
     assert_eq!(fs_err::read_to_string(setup).unwrap(), "hunter2", "a registry's, for the setup");
 }
 
-#[test]
-fn commits_are_signed_outside_with_a_key_that_is_hidden_inside() {
-    let Some(stage) = in_sandbox() else { return };
+/// Has the project sign its commits with a new key of this passphrase; false without `ssh-keygen`.
+fn signs_with_a_new_key(stage: &Stage, passphrase: &str) -> bool {
     let key = stage.repo.scratch().path("home/.ssh/id");
     fs_err::create_dir_all(key.parent().unwrap()).unwrap();
     let mut keygen = Command::new("ssh-keygen");
-    let made = keygen.args(["-q", "-t", "ed25519", "-N", "", "-f"]).arg(&key).status();
+    let made = keygen.args(["-q", "-t", "ed25519", "-N", passphrase, "-f"]).arg(&key).status();
     if !made.is_ok_and(|status| status.success()) {
-        println!("passed over: there is no ssh-keygen");
-        return;
+        return false;
     }
     for (name, value) in
         [("gpg.format", "ssh"), ("commit.gpgsign", "true"), ("user.signingkey", key.as_str())]
     {
         stage.repo.git(["config", name, value]);
+    }
+    true
+}
+
+#[test]
+fn commits_are_signed_outside_with_a_key_that_is_hidden_inside() {
+    let Some(stage) = in_sandbox() else { return };
+    if !signs_with_a_new_key(&stage, "") {
+        println!("passed over: there is no ssh-keygen");
+        return;
     }
     stage.install_hook("commit-msg", "cat ~/.ssh/id && exit 1; echo 'Seen-By: hook' >>\"$1\"");
     run(&stage, &["--verify", "true"]).ended(0).says("US-001 done");
@@ -247,18 +255,9 @@ fn cannot_sign(stage: &Stage, vars: &[(&str, &str)]) {
 #[test]
 fn a_key_that_needs_a_passphrase_or_is_not_there_is_found_before_the_first_story() {
     let stage = Stage::new("works", ONE);
-    let key = stage.repo.scratch().path("home/.ssh/id");
-    fs_err::create_dir_all(key.parent().unwrap()).unwrap();
-    let mut keygen = Command::new("ssh-keygen");
-    let made = keygen.args(["-q", "-t", "ed25519", "-N", "secret", "-f"]).arg(&key).status();
-    if !made.is_ok_and(|status| status.success()) {
+    if !signs_with_a_new_key(&stage, "secret") {
         println!("passed over: there is no ssh-keygen");
         return;
-    }
-    for (name, value) in
-        [("gpg.format", "ssh"), ("commit.gpgsign", "true"), ("user.signingkey", key.as_str())]
-    {
-        stage.repo.git(["config", name, value]);
     }
     cannot_sign(&stage, &[]);
     stage
